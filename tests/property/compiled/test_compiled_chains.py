@@ -8,7 +8,7 @@ from functools import cache
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cyclescope.analyze.decode.block import Block, BlockInstruction
@@ -86,6 +86,13 @@ def test_compiled_code_and_python_say_the_same(seed):
     assert is_carried(graph) == is_carried(slow) == bool(graph.carried)
     assert trips(graph) == trips(slow)
     assert late_loads(graph, LATE) == late_loads(slow, LATE)
+
+
+@given(seeds)
+@example(6481)
+def test_the_slowest_chain_is_listed_where_others_have_the_same_instructions(seed):
+    graph = drawn_graph(seed)
+    assert slowest_chain(graph) == max((chain.cycles for chain in loop_carried(graph)), default=0.0)
 
 
 def test_drawn_blocks_have_everything_that_is_compared():

@@ -132,7 +132,7 @@ def compiled_of(code, core):
     standings = Standings(costs)
     known = standings.of(code)
     words = [standings.compiled.form_words(one, s.places) for one, s in zip(code, known, strict=True)]
-    return standings.compiled.found(code, words)
+    return standings.compiled.found(code, words, sum(s.loads for s in known))
 
 
 @cache

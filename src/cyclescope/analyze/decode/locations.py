@@ -28,13 +28,19 @@ def location_of(register: Register | None, top: int = 0) -> Location | None:
     return (cls, number) if file == "?" else (file, number)
 
 
+@cache
+def flag_place(flag: str) -> Location:
+    """The location of a flag."""
+    return "flag", flag
+
+
 def place_of(instruction: BlockInstruction, node: Node, top: int = 0) -> Location | None:
     """The location of an end of a dependency, None for memory and for what is not there."""
     part = node.part
     if part in ("register", OLD):
         return location_of(instruction.registers[node.operand], top)
     if part == "flag":
-        return "flag", node.flag
+        return flag_place(node.flag)
     if part == "data":
         return None
     register = instruction.registers[node.operand]  # AArch64 and RISC-V: addresses are made of operands

@@ -171,6 +171,8 @@ class _Builder:
         self.costs = standings.costs
         self.behaviour = self.costs.behaviour
         self._standings = standings
+        if like is None:
+            self.standing = standings.of(instructions)
         self.places = like.places if like is not None else tuple([one.places for one in self.standing])
         self.through = like.through if like is not None else self._through_memory()
         self.memory = self.through.passages
@@ -200,6 +202,8 @@ class _Builder:
         joined = joined_moves(self.instructions, self.behaviour)
         renamed = self._renamed()
         passing, passes = self._known_ways()
+        if not (fused or joined or renamed or passing or passes or self._is_commented()):
+            return [standing.own for standing in self.standing]
         beside = fused | {number + 1 for number in fused} | joined | renamed | passing.keys() | passes
         chosen = []
         for number, (one, standing) in enumerate(zip(self.instructions, self.standing, strict=True)):
@@ -218,6 +222,10 @@ class _Builder:
             )  # fmt: skip
             chosen.append(self.costs.get(standing.plain.form, variant))
         return chosen
+
+    def _is_commented(self) -> bool:
+        """Whether somebody says what the model does not know of an instruction."""
+        return any([one.latency is not None or one.later for one in self.instructions])  # noqa: C419 - quicker
 
     def _known_ways(self) -> tuple[dict[int, float], set[int]]:
         if not self.memory or not self.behaviour.passing or self.costs.ends == LEAST_PROVED:

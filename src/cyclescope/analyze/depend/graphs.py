@@ -7,7 +7,6 @@ from functools import cached_property
 
 from cyclescope.analyze.cost.changes import LEAST_PROVED, MOST_PROVED
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
-from cyclescope.analyze.cost.latencies import CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.depend.graph import Graph, build, rebuilt
 from cyclescope.analyze.depend.standing import Standings
@@ -21,7 +20,7 @@ class Graphs:
         self.machine = machine
         self.costs = PlacedCosts(machine, stand_in=stand_in)
         self._standings = Standings(self.costs)
-        self._differing: dict[tuple[str, str, CostVariant, bool], bool] = {}
+        self._differing: dict[tuple[int, str, bool], tuple[PlacedCost, bool]] = {}
 
     @cached_property
     def _least(self) -> Standings:
@@ -47,18 +46,17 @@ class Graphs:
         if graph.memory and ends == LEAST_PROVED:  # memory takes no time then
             return True
         whole = bool(graph.memory)
-        return any(self._differs(placed, ends, whole) for placed in graph.costs)
+        return any([self._differs(placed, ends, whole) for placed in graph.costs])  # noqa: C419 - quicker
 
     def _differs(self, placed: PlacedCost, ends: str, whole: bool) -> bool:
         """Whether a value takes another time from others; if not `whole`, one in a register or a flag."""
-        other = self._with(ends).costs.like(placed)
-        if other is placed:
-            return False
-        key = ends, placed.form.id, placed.variant, whole
+        key = id(placed), ends, whole
         found = self._differing.get(key)
         if found is None:
-            found = self._differing[key] = _ways(placed, whole) != _ways(other, whole)
-        return found
+            other = self._with(ends).costs.like(placed)
+            differs = other is not placed and _ways(placed, whole) != _ways(other, whole)
+            found = self._differing[key] = placed, differs  # kept, so that no other gets its id
+        return found[1]
 
     def _with(self, ends: str) -> Standings:
         return self._least if ends == LEAST_PROVED else self._most

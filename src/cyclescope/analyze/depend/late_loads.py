@@ -19,7 +19,8 @@ def late_loads(graph: Graph, core: LateLoads | None) -> float:
     if len(loads) < 2:  # one alone is not late, nor of two kinds
         return 0.0
     chains = graph.chains
-    late = _late(graph, set(loads)) if chains is None else {n for n in loads if chains.late >> n & 1}
+    bits = chains.late if chains is not None else 0
+    late = {n for n in loads if bits >> n & 1} if chains is not None else _late(graph, set(loads))
     early = [graph.costs[n] for n in loads if n not in late]
     operations = sum(not placed.only_loads and not placed.stores for placed in early)
     mixed = min(operations, sum(graph.costs[n].only_loads for n in loads))

@@ -50,7 +50,8 @@ def loop_carried(graph: Graph) -> list[CarriedChain]:
         total = _total(path, edges)
         nodes = ways.nodes(path)
         chain = CarriedChain(total / len(path), len(path), nodes, _latencies(graph, nodes))
-        chains.setdefault(frozenset(graph.owner[n] for n in nodes), chain)
+        owners = frozenset(graph.owner[n] for n in nodes)
+        chains[owners] = max(chains.get(owners, chain), chain, key=lambda one: one.cycles)
     return sorted(chains.values(), key=lambda c: (-c.cycles, c.nodes))
 
 

@@ -99,7 +99,7 @@ def through_memory(
 
 def memory_of(found: MemoryFound) -> Memory:
     """The same by compiled code."""
-    passages = [Passage((a, b), (c, d), *rest) for a, b, c, d, *rest in found.passages]
+    passages = [Passage((a, b), (c, d), e, f, g) for a, b, c, d, e, f, g in found.passages]
     return Memory(tuple(passages), found.chunks, found.banks, found.crossing)
 
 

@@ -38,6 +38,8 @@ def only_compares(instruction: BlockInstruction) -> bool:
 def joined_moves(instructions: Sequence[BlockInstruction], behaviour: CoreBehaviour) -> set[int]:
     """Positions of moves that share a slot with the operation behind them, which works on their copy."""
     found: set[int] = set()
+    if not behaviour.pairs:
+        return found
     for number, (move, other) in enumerate(pairwise(instructions)):
         first, second = move.form, other.form
         if first is None or second is None or (first.mnemonic, second.mnemonic) not in behaviour.pairs:

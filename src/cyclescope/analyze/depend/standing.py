@@ -18,6 +18,7 @@ from cyclescope.analyze.decode.locations import (
     STACK_POINTER,
     Location,
     Places,
+    flag_place,
     location_of,
     place_of,
     reads_one_register,
@@ -40,7 +41,8 @@ class Standing(msgspec.Struct, gc=False):
 
     `plain` is its cost in no special surroundings, `own` that in the variant that its registers make of it.
     `accesses` are its operands in memory whose addresses are known, `addressed` where the registers of all
-    its addresses are, `changed` what it writes. `words` are these for compiled code, made when needed.
+    its addresses are, `changed` what it writes, `loads` how many it has. `words` are these for compiled code,
+    made when needed.
     """
 
     plain: PlacedCost
@@ -50,6 +52,7 @@ class Standing(msgspec.Struct, gc=False):
     accesses: tuple[MemoryOperand, ...]
     addressed: tuple[Location, ...]
     changed: frozenset[Location]
+    loads: int
     words: bytes = b""
 
 
@@ -63,13 +66,21 @@ class Standings:
         self.results = instruction_set(machine.isa).arithmetic.results
         self.compiled = CompiledMemory(costs.behaviour, self.in_flight, self.results, BLOCK_TURNS, MOST_TERMS)
         self._known: dict[tuple[object, ...], Standing] = {}
+        self._by_code: dict[bytes, tuple[object, object, object, Standing]] = {}
 
     def of(self, instructions: Iterable[BlockInstruction]) -> list[Standing]:
         """Those of a block, in order."""
-        found, known, top = [], self._known, 0
+        found, known, by_code, top = [], self._known, self._by_code, 0
         for one in instructions:
             form = one.form
             assert form is not None
+            same = by_code.get(one.code)
+            if (
+                same is not None and same[0] is one.memory and same[1] is one.registers and same[2] is form
+                and not top and not form.x87_pops
+            ):  # fmt: skip
+                found.append(same[3])
+                continue
             addresses = [address and (address.base, address.index) for address in one.memory]
             key = form.id, top, one.registers, *addresses
             standing = known.get(key)
@@ -78,6 +89,10 @@ class Standings:
                     known.clear()
                 standing = known[key] = self._made(one, top)
             found.append(standing)
+            if len(by_code) >= _KEPT:
+                by_code.clear()
+            if not top:
+                by_code[one.code] = one.memory, one.registers, form, standing
             if form.x87_pops:
                 top = (top + form.x87_pops) & 7
         return found
@@ -85,9 +100,9 @@ class Standings:
     def memory(self, instructions: Sequence[BlockInstruction], standings: Sequence[Standing]) -> Memory:
         """What a block does to memory."""
         if self.compiled.is_there:
-            for one, standing in zip(instructions, standings, strict=True):
-                standing.words = standing.words or self.compiled.form_words(one, standing.places)
-            found = self.compiled.found(instructions, [standing.words for standing in standings])
+            pairs = zip(instructions, standings, strict=True)
+            words = [standing.words or self._worded(one, standing) for one, standing in pairs]
+            found = self.compiled.found(instructions, words, sum([standing.loads for standing in standings]))
             if found is not None:
                 return memory_of(found)
         lines = [
@@ -95,6 +110,10 @@ class Standings:
             for one, s in zip(instructions, standings, strict=True)
         ]
         return through_memory(lines, self.in_flight, self.behaviour, self.costs.machine.isa)
+
+    def _worded(self, one: BlockInstruction, standing: Standing) -> bytes:
+        standing.words = self.compiled.form_words(one, standing.places)
+        return standing.words
 
     def _made(self, one: BlockInstruction, top: int) -> Standing:
         """An instruction; `top` is where the x87 stack begins."""
@@ -109,6 +128,7 @@ class Standings:
             tuple([access for access in one.form.accesses if one.memory[access.position] is not None]),
             tuple([location for r in registers if (location := location_of(r)) is not None]),
             frozenset([location for _, location in places.written]),
+            sum([access.read for access in one.form.accesses]),
         )  # fmt: skip
 
     def _variant(self, one: BlockInstruction, plain: PlacedCost) -> CostVariant:
@@ -125,8 +145,11 @@ class Standings:
 def _places(instruction: BlockInstruction, placed: PlacedCost, top: int) -> Places:
     """Where sources and targets are; a push names its target after the fact."""
     pushed = (top + min(placed.form.x87_pops, 0)) & 7
-    read = tuple([place_of(instruction, node, top) for node in placed.sources])
-    targets = [(node.operand, place_of(instruction, node, pushed)) for node in placed.targets]
+    read = tuple([flag_place(n.flag) if n.flag else place_of(instruction, n, top) for n in placed.sources])
+    targets = [
+        (n.operand, flag_place(n.flag) if n.flag else place_of(instruction, n, pushed))
+        for n in placed.targets
+    ]
     written = tuple([place for _, place in targets])
     return Places(
         read, written,

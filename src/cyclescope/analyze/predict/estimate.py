@@ -28,6 +28,8 @@ from cyclescope.analyze.predict.watched import AVERAGING
 from cyclescope.model.binding import port_bound
 from cyclescope.model.machine import ASSUMED, EXTRACTED
 
+_UNSURE = frozenset((*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, SCHEDULED, *effects.ASSUMED))
+
 
 class BlockEstimate(msgspec.Struct, frozen=True):
     """Cycles per iteration of a block: `cycles`, `lower`, `interval` and `bottleneck` as in `Prediction`.
@@ -47,6 +49,9 @@ class BlockBounds:
 
     `in_order` are the simulated cycles of cores that execute in order, `scheduled` those of cores whose
     scheduler is known to lose ports, 0 elsewhere; with `fixed`, operations are split evenly over their ports.
+    `deciding` are the cycles of every bound, of which the greatest, those of the `bottleneck`, decides; of
+    equal ones it is the first. `fetched` are the cycles in which the code arrives, as far as the machine is
+    known to be limited by its bytes.
     """
 
     def __init__(
@@ -58,46 +63,34 @@ class BlockBounds:
         self._scheduled = scheduled
         self.costs = graph.costs
         self.loads = bounds.port_loads(self.costs)
+        known = graphs.costs
+        self.situation = Situation(block, graph, self.costs, self.machine, known.forward, known.behaviour)
+        self.fetched = bounds.fetched(block.instructions, self.machine.core)
+        self.slowest_chain = slowest_chain(graph)
+        self.deciding = self._deciding()
+        self.bottleneck = max(self.deciding, key=self.deciding.__getitem__)
+        self.cycles = self.deciding[self.bottleneck]
 
     def estimate(self, upper: float | None = None) -> BlockEstimate:
         """The numbers alone; `upper` are the cycles of the simulated core, where it was asked."""
         ranked = dict(sorted(self.deciding.items(), key=lambda pair: -pair[1]))
         return BlockEstimate(self.cycles, self.lower, self.interval(upper), self.bottleneck, ranked)
 
-    @cached_property
-    def situation(self) -> Situation:
-        """What effects look at."""
-        costs = self._graphs.costs
-        return Situation(self.block, self.graph, self.costs, self.machine, costs.forward, costs.behaviour)
-
-    @cached_property
-    def deciding(self) -> dict[str, float]:
-        """The cycles of every bound, of which the greatest decides."""
+    def _deciding(self) -> dict[str, float]:
         found = {PORTS: port_bound(self.loads)[0]}
         if self._fixed:
             found[PORTS_FIXED] = max(self.evenly, default=0.0)
-        found[FRONT_END] = max(bounds.front_end(self.costs, self.machine.core), self._fetched)
+        found[FRONT_END] = max(bounds.front_end(self.costs, self.machine.core), self.fetched)
         found[LOOP_CARRIED] = self.slowest_chain
-        more = {effect.name: effect.of(self.situation) for effect in EFFECTS} | {IN_ORDER: self._in_order}
-        found |= {name: cycles for name, cycles in more.items() if cycles}
+        for effect in EFFECTS:
+            cycles = effect.of(self.situation)
+            if cycles:
+                found[effect.name] = cycles
+        if self._in_order:
+            found[IN_ORDER] = self._in_order
         if self._scheduled > (1 + AVERAGING) * max(found.values()):
             found[SCHEDULED] = self._scheduled
         return found
-
-    @cached_property
-    def bottleneck(self) -> str:
-        """The bound that decides; of equal ones the first."""
-        return max(self.deciding, key=self.deciding.__getitem__)
-
-    @property
-    def cycles(self) -> float:
-        """Cycles of the greatest bound."""
-        return self.deciding[self.bottleneck]
-
-    @cached_property
-    def slowest_chain(self) -> float:
-        """Cycles of the slowest loop-carried dependency."""
-        return slowest_chain(self.graph)
 
     @cached_property
     def evenly(self) -> list[float]:
@@ -113,9 +106,8 @@ class BlockBounds:
         That is time in memory, latencies that are ranges, a width that nobody claims, shared resources (ports
         say what is sure of them), and the throughput of forms that the machine's own model does not know.
         """
-        left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, SCHEDULED, *effects.ASSUMED)
-        sure = [c for n, c in self.deciding.items() if n not in left_out]
-        own = (placed for placed in self.costs if self._is_known(placed))
+        sure = [c for n, c in self.deciding.items() if n not in _UNSURE]
+        own = [placed for placed in self.costs if placed.alone and self._is_known(placed)]
         rest = max(*sure, self._sure_front_end, max(bounds.units(own, sure=True).values(), default=0.0))
         if self.slowest_chain > rest:  # what is proved of it is no more
             rest = max(rest, self.least_chain)
@@ -130,16 +122,14 @@ class BlockBounds:
         """Cycles of the front end that are known to be needed: none of a width that is only assumed."""
         width = self.machine.width
         if width.kind == ASSUMED:
-            return self._fetched
+            return self.fetched
         extracted, costs = self.machine.provenance.kind == EXTRACTED, self._graphs.costs
-        unsure = (extracted or costs.is_borrowed(placed.form) for placed in self.costs)
-        slots = (bounds.sure_slots(s) if u else s.slots for s, u in zip(self.costs, unsure, strict=True))
-        return max(sum(slots) / width.slots, self._fetched)
-
-    @cached_property
-    def _fetched(self) -> float:
-        """Cycles in which the code arrives, as far as the machine is known to be limited by its bytes."""
-        return bounds.fetched(self.block.instructions, self.machine.core)
+        if extracted or costs.stand_in is not None:
+            unsure = [extracted or costs.is_borrowed(placed.form) for placed in self.costs]
+            slots = [bounds.sure_slots(s) if u else s.slots for s, u in zip(self.costs, unsure, strict=True)]
+        else:
+            slots = [placed.slots for placed in self.costs]
+        return max(sum(slots) / width.slots, self.fetched)
 
     @cached_property
     def least_chain(self) -> float:

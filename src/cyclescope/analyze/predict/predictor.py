@@ -79,6 +79,7 @@ class Predictor:
         self.machine = machine
         self._graphs = Graphs(machine, stand_in)
         self.costs = self._graphs.costs
+        self._known: set[str] = set()  # ids of forms that have a cost
 
     @cached_property
     def _late(self) -> Simulation:
@@ -125,7 +126,8 @@ class Predictor:
         return self._bounds(block, known, False, simulate)
 
     def _bounds(self, block: Block, known: Sequence[int], fixed: bool, simulate: bool) -> BlockBounds:
-        graph = self.graph([block.instructions[n] for n in known])
+        whole = len(known) == len(block)
+        graph = self.graph(block.instructions if whole else [block.instructions[n] for n in known])
         core = self.machine.core
         in_order = self.simulated(graph) if simulate and core.in_order else None
         loses_ports = core.wakeup is not None or core.binding not in ("", IDEAL)
@@ -142,7 +144,7 @@ class Predictor:
         unknown = self._unknown(block.instructions)
         if unknown and not ignore_unknown:
             raise UnknownInstructions(self.machine.name, list(unknown.values()), len(block))
-        known = [n for n in range(len(block)) if n not in unknown]
+        known = [n for n in range(len(block)) if n not in unknown] if unknown else list(range(len(block)))
         if not known:
             raise UsageError("there is no instruction to analyse", "the code is empty or left out")
         return unknown, known
@@ -150,6 +152,8 @@ class Predictor:
     def _unknown(self, instructions: Sequence[BlockInstruction]) -> dict[int, Unknown]:
         found = {}
         for number, one in enumerate(instructions):
+            if one.form is not None and one.form.id in self._known:
+                continue
             if one.form is None:
                 found[number] = Unknown(one.line, one.text, one.problem, one.machine_address)
             elif self.costs.cost(one.form) is None:
@@ -159,6 +163,8 @@ class Predictor:
                     Assumed.NO_COST.of(one.text, one.form.id).text,
                     one.machine_address,
                 )
+            else:
+                self._known.add(one.form.id)
         return found
 
     def graph(self, instructions: Sequence[BlockInstruction]) -> Graph:

@@ -9,6 +9,7 @@ is nearer. What holds of one core is taken to hold of others.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import msgspec
 
@@ -56,6 +57,14 @@ SPREADS = {
 }
 
 
+_NO_SPREAD = Spread()
+
+
+@cache
+def _factors(kind: str, bound: str) -> _Factors:
+    return SPREADS.get(kind, _NO_SPREAD).of(bound)
+
+
 def interval(
     kind: str,
     bounds: Mapping[str, float],
@@ -69,12 +78,12 @@ def interval(
     the latencies that are proved, the front end with a width that is only assumed. `lower` and `upper` are
     what the block takes if the model is right.
     """
-    spread = SPREADS.get(kind, Spread())
+    spread = SPREADS.get(kind, _NO_SPREAD)
     least, most = [], [upper]
     for name, cycles in bounds.items():
         if name not in NO_BOUNDS:
             low, high = sure.get(name, (cycles, cycles))
-            factors = spread.of(name)
+            factors = _factors(kind, name)
             least.append(low * factors[0])
             most.append(high * factors[1])
     return max(least) if spread.asked else min(max(least), lower), max(most)

@@ -9,7 +9,6 @@ import ctypes
 from array import array
 from collections.abc import Sequence
 from struct import pack
-from typing import NamedTuple
 
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.locations import STACK_POINTER, Places
@@ -30,18 +29,24 @@ class _Answer(ctypes.Structure):
     ]
 
 
-class Chains(NamedTuple):
+class Chains:
     """`cycles` of the slowest chain, and whether any value is `carried` from one iteration to the next.
 
-    `late` are the loads, as bits, whose addresses are made of what the same iteration loads before. `trips`
-    has by passage the cycles from a stored value to the same an iteration later, less than 0 where there are
-    none.
+    `trips` has by passage the cycles from a stored value to the same an iteration later, less than 0 where
+    there are none.
     """
 
-    cycles: float
-    carried: bool
-    late: int
-    trips: Sequence[float]
+    __slots__ = ("_answer", "carried", "cycles", "trips")
+
+    def __init__(self, answer: _Answer, trips: Sequence[float]) -> None:
+        self._answer, self.trips = answer, trips
+        self.cycles: float = answer.cycles
+        self.carried: bool = answer.carried > 0
+
+    @property
+    def late(self) -> int:
+        """The loads, as bits, whose addresses are made of what the same iteration loads before."""
+        return int.from_bytes(self._answer.late, "little")
 
 
 Passed = tuple[int, int, int, int, int, float]  # load, operand, store, its column, iterations, cycles besides
@@ -75,8 +80,7 @@ def chains(
     )  # fmt: skip
     if status < 0:
         return None
-    late = int.from_bytes(answer.late, "little") if any(placed.loads_general for placed in costs) else 0
-    return Chains(answer.cycles, answer.carried > 0, late, rows[_PASSAGE - 1 :: _PASSAGE])
+    return Chains(answer, rows[_PASSAGE - 1 :: _PASSAGE])
 
 
 def _words_of(placed: PlacedCost) -> bytes:

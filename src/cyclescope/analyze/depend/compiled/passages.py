@@ -11,15 +11,14 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from cyclescope.analyze.decode.block import Address, BlockInstruction
+from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
 from cyclescope.analyze.decode.known_values import (
     implied_amount,
     keeps_value,
-    moves_stack,
     rule_of,
     stack_change,
 )
-from cyclescope.analyze.decode.locations import Location, Places, location_of
+from cyclescope.analyze.decode.locations import STACK_POINTER, Places, location_of
 from cyclescope.analyze.depend.compiled.library import library
 from cyclescope.analyze.depend.compiled.numbers import (
     FORM_NUMBERS,
@@ -97,6 +96,7 @@ class CompiledMemory:
         self._results = results
         self._core = _core(behaviour)
         self._core.in_flight, self._core.rounds, self._core.most_terms = in_flight, rounds, most_terms
+        self._forms: dict[str, _FormNumbers] = {}
         self._own: dict[bytes, tuple[object, object, bytes]] = {}
 
     def core_words(self) -> bytes:
@@ -113,28 +113,31 @@ class CompiledMemory:
         """What all instructions of a form and the same registers have, as numbers."""
         form = one.form
         assert form is not None
-        kind = self._results.get(form.mnemonic)
-        accesses = [access for access in form.accesses if one.memory[access.position] is not None]
+        known = self._forms.get(form.id)
+        if known is None:
+            known = self._forms[form.id] = _FormNumbers.of(form, self._results.get(form.mnemonic))
+        accesses = [row for row in known.accesses if one.memory[row[0]] is not None]
         addresses = [(position, a) for position, a in enumerate(one.memory) if a is not None]
         words = [
-            FORM_NUMBERS.of(form.id), len(form.operands), len(places.read), len(places.written),
-            len(accesses), len(addresses),
+            known.number, len(known.operands), len(places.read), len(places.written), len(accesses),
+            len(addresses),
         ]  # fmt: skip
-        for position, op in enumerate(form.operands):
-            words += _operand(one, position, op)
+        for register, address, op in zip(one.registers, one.memory, known.operands, strict=True):
+            words += _seen(register, address, op)
         words += map(PLACE_NUMBERS.of, places.read)
         for position, location in places.written:
-            rule = kind.value if kind is not None and rule_of(form, position, kind) else 0
-            words += (position, PLACE_NUMBERS.of(location), rule, _pushed(form, position, location))
-        for access in accesses:
-            op = form.operands[access.position]
-            words += (*access, keeps_value(op))
+            rule, pushed = known.writes[position] if position >= 0 else (0, 0)
+            words += (position, PLACE_NUMBERS.of(location), rule, pushed if location == STACK_POINTER else 0)
+        for row in accesses:
+            words += row
         for position, a in addresses:
             words += (position, location_number(location_of(a.base)), location_number(location_of(a.index)))
         return array("q", words).tobytes()
 
-    def found(self, instructions: Sequence[BlockInstruction], forms: Sequence[bytes]) -> MemoryFound | None:
-        """What a block does to memory, None where Python has to look."""
+    def found(
+        self, instructions: Sequence[BlockInstruction], forms: Sequence[bytes], room: int
+    ) -> MemoryFound | None:
+        """What a block with `room` for so many loads does to memory, None where Python has to look."""
         native = library()
         if native is None:
             return None
@@ -145,7 +148,6 @@ class CompiledMemory:
         words = b"".join(forms)
         core, out = self._core, _Memory()
         core.locations = len(PLACE_NUMBERS)
-        room = sum(map(_loads, instructions))
         rows = array("q", bytes(8 * _ROW * room))
         status = native.bounds_memory(
             words, len(words) // 8, own, len(own) // 8, len(instructions), ctypes.byref(core),
@@ -190,28 +192,51 @@ def _crossing(crossing: LineCrossing | None) -> _Crossing:
     return _Crossing(crossing.line, crossing.each, crossing.extra) if crossing else _Crossing()
 
 
-def _loads(one: BlockInstruction) -> int:
-    return sum([access.read for access in one.form.accesses]) if one.form is not None else 0
+class _Operand(NamedTuple):
+    is_memory: bool
+    is_empty: bool  # where it has no register: it is the zero register
+    rest: tuple[int, int, int]  # as native/bounds/search.h has it: flags, width, amount
 
 
-def _pushed(form: InstructionForm, position: int, location: Location) -> int:
-    """Bytes by which a push or a pop moves a register."""
-    counts = moves_stack(form, location) and form.operands[position].implicit
-    return stack_change(form) if counts else 0
+class _FormNumbers(NamedTuple):
+    """What all instructions of a form have: rows of accesses, by operand its rule and what a push moves."""
+
+    number: int
+    operands: tuple[_Operand, ...]
+    accesses: tuple[tuple[int, ...], ...]
+    writes: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, form: InstructionForm, kind: ResultKind | None) -> _FormNumbers:
+        """Those of a form whose results are of a kind."""
+        moved = stack_change(form)
+        accesses = ((*one, keeps_value(form.operands[one.position])) for one in form.accesses)
+        rules = (
+            kind.value if kind is not None and rule_of(form, n, kind) else 0
+            for n in range(len(form.operands))
+        )
+        pushed = (moved if op.implicit else 0 for op in form.operands)
+        operands = tuple(map(_operand, form.operands))
+        both = tuple(zip(rules, pushed, strict=True))
+        return cls(FORM_NUMBERS.of(form.id), operands, tuple(accesses), both)
 
 
-def _operand(one: BlockInstruction, position: int, op: Operand) -> tuple[int, ...]:
-    """What is seen of an operand, and what it is: as native/bounds/search.h has it."""
-    location = location_of(one.registers[position])
+def _operand(op: Operand) -> _Operand:
     amount = op.cls.startswith(AMOUNT)
     flags = op.is_memory | op.implicit << 1 | bool(op.role) << 2 | (op.kind == "immediate") << 3 | amount << 4
-    if op.is_memory and one.memory[position] is not None:
-        seen = _MEMORY
-    elif location is not None:
-        seen = _REGISTER
-    else:
-        seen = _ZERO if op.is_register and op.file else _IMMEDIATE
-    return seen, location_number(location), flags, op.width, implied_amount(op) if amount else 0
+    rest = flags, op.width, implied_amount(op) if amount else 0
+    return _Operand(op.is_memory, op.is_register and bool(op.file), rest)
+
+
+def _seen(register: Register | None, address: Address | None, op: _Operand) -> tuple[int, ...]:
+    """What is seen of an operand, and what it is."""
+    location = location_of(register)
+    number = location_number(location)
+    if op.is_memory and address is not None:
+        return _MEMORY, number, *op.rest
+    if location is not None:
+        return _REGISTER, number, *op.rest
+    return _ZERO if op.is_empty else _IMMEDIATE, number, *op.rest
 
 
 def _own_numbers(one: BlockInstruction, names: dict[str, int]) -> bytes:
