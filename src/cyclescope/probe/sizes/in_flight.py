@@ -7,7 +7,8 @@ takes then, and operations that wait for nothing, with as many instructions in b
 
 A neighbour on the same core takes a part of a structure for a second and leaves everything else as it is:
 what overlaps is in flight, what does not may have had a neighbour. So the places around the end are asked
-again, all in turns, until one that overlaps and the next that does not were seen side by side.
+again, all in turns, until two such sweeps agree, each of which saw one that overlaps and the next that does
+not side by side. How far the two lie apart is the error.
 """
 
 from __future__ import annotations
@@ -43,11 +44,10 @@ _CLEAR = 0.85  # of the time of chains that wait for each other: far from the en
 _SLOPE = CHAIN_LENGTH + 4  # places that the step may take: a chain's operations leave one by one
 _MOST_DOUBT = 0.06  # of the number: places between the last overlap and the first that is none, or so many
 _STEP_DOUBT = 1  # instruction on either side of a step: of a Zen 5's loads 204 are seen one time, 205 another
-# Of the number: 202 +-1 additions of a Zen 5 are seen in one process, 205.5 +-1.5 in another.
-SIZES_DIFFER = 0.02
 _LEAST_DOUBT = 3  # that noise leaves open
 _ASKED, _SERIAL, _FREE = "asked", "serial", "free"
 _AGAIN = ("asked again", "third sweep", "fourth sweep")  # around the end, all in turns
+_ENDS = 2  # of these that have to agree: one may have had a neighbour from its beginning to its end
 _STAGES = 3 * (1 + len(_AGAIN))  # an end that is refuted is narrowed down and asked about anew
 _BOTH, _ONE = (2, 4), (0, 2)  # entries of two operations of the chain, and of at most one
 # That of a load in `source`: loads that are done may leave their queue, unless an older one is not.
@@ -204,6 +204,30 @@ def _side_by_side(readings: Readings, low: int, high: int) -> set[int]:
     return found
 
 
+def _ends(readings: Readings) -> Iterator[tuple[int, int]]:
+    """The last place with an overlap and the first without behind it, of every sweep that saw both."""
+    for part in _AGAIN:
+        own = {count: _seen(readings, count, part) for count in readings.places(part)}
+        low = max((count for count, state in own.items() if state is _Overlap.SOME), default=None)
+        behind = [count for count, state in own.items() if state is _Overlap.NONE and count > (low or 0)]
+        if low is not None and behind:
+            yield low, min(behind)
+
+
+def _agreed(readings: Readings) -> tuple[int, int] | None:
+    """Between what places sweeps with most room saw the end; None where they are too few or too far apart."""
+    between, ends = _between(readings), sorted(_ends(readings))[-_ENDS:]
+    if between is None or len(ends) < _ENDS:
+        return None
+    low, high = ends[0][0], max(between[0] + 1, *(end for _, end in ends))
+    return (low, high) if high - low - 1 <= max(_LEAST_DOUBT, _MOST_DOUBT * low) else None
+
+
+def _is_settled(readings: Readings, low: int, high: int) -> bool:
+    """Whether another sweep would say nothing new of the end, and of places before it."""
+    return _side_by_side(readings, low, high) > _refuted(readings, low) and _agreed(readings) is not None
+
+
 def _refuted(readings: Readings, low: int) -> set[int]:
     """Places without an overlap before the last one with it."""
     return {n for n, state in _states(readings).items() if n < low and state is _Overlap.NONE}
@@ -230,10 +254,10 @@ def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
 def _anew(isa: str, filler: Filler, readings: Readings, low: int, high: int) -> Iterator[Point]:
     """Places around the end, and those before it that do not overlap; none where enough was seen."""
     part = next((one for one in _AGAIN if not readings.places(one)), None)
-    refuted = _refuted(readings, low)
-    if part is None or _side_by_side(readings, low, high) > refuted:
+    if part is None or _is_settled(readings, low, high):
         return
-    for count in sorted({*refuted, *range(max(low - _LEAST_DOUBT, 1), high + _SLOPE)}):
+    further = _LEAST_DOUBT if _side_by_side(readings, low, high) else _SLOPE
+    for count in sorted({*_refuted(readings, low), *range(max(low - _LEAST_DOUBT, 1), high + further)}):
         asked, serial, *_ = _points(isa, filler, count, free=False)
         yield msgspec.structs.replace(asked, part=part)
         if count not in readings.places(_SERIAL):
@@ -260,17 +284,15 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if low < CHAIN_LENGTH:
         raise Unresolved(UnclearSize.FEW_IN_FLIGHT.of())
     _check_step(readings, low, high)
-    if not _side_by_side(readings, low, high) > _refuted(readings, low):
+    agreed = _agreed(readings)
+    if agreed is None or not _side_by_side(readings, low, high) > _refuted(readings, low):
         raise Unresolved(Unclear.LOOKS_DIFFER.of())
-    if high - low - 1 > max(_LEAST_DOUBT, _MOST_DOUBT * low):
-        raise Unresolved(Unclear.LOOKS_DIFFER.of())
-    return ProbeVerdict(CoreAnswer.VALUE, _around(low, high - 1, filler))
+    return ProbeVerdict(CoreAnswer.VALUE, _around(agreed[0], agreed[1] - 1, filler))
 
 
 def _around(low: int, high: int, filler: Filler) -> Interval:
     """So many at the least and at the most, with what else is in flight."""
-    seen = Interval(low + filler.own[0] - _STEP_DOUBT, high + filler.own[1] + _STEP_DOUBT)
-    return seen.with_error(SIZES_DIFFER)
+    return Interval(low + filler.own[0] - _STEP_DOUBT, high + filler.own[1] + _STEP_DOUBT)
 
 
 def _check_overlap(readings: Readings) -> None:
