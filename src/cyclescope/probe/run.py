@@ -37,8 +37,9 @@ from cyclescope.remarks.run import Asking
 
 PROBE = "probe"  # quantity of a store's measurements
 _EFFORT = Effort(rounds=4, want=8, target=20000.0)  # four lengths and places of each loop
-HURRY = 65.0  # seconds of the two minutes that a hurry has: then nothing is begun, or looked at a third time.
-# What is under way took up to 30 more where eight programs shared two CPUs.
+HURRY = 80.0  # seconds of the two minutes that a hurry has: then nothing is begun, or looked at a third time.
+# A look that is under way then took up to 14 more where eight programs shared two CPUs.
+PAIRS_HURRY = 10.0  # seconds that questions about pairs of CPUs, which come last, have in any hurry
 
 
 class ProbeReading(NamedTuple):
@@ -102,6 +103,7 @@ def ask(
     for of_pairs, some in groupby(probes, lambda probe: probe.of_pairs):
         with_cases = [(probe, _chosen(probe, table.isa, quick)) for probe in some]
         if of_pairs:
+            core = core._replace(until=max(core.until, time.monotonic() + PAIRS_HURRY))
             yield from (_of_pairs(probe, cases, core, effort, pairs, quick) for probe, cases in with_cases)
         else:
             yield from in_turns(_asked(probe, cases, core) for probe, cases in with_cases)
@@ -184,13 +186,15 @@ def _with(case: ProbeCase, points: tuple[Point, ...]) -> ProbeCase:
 
 
 def _wanted(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> tuple[Point, ...]:
-    """Points that the readings so far ask for; none where one does not run."""
+    """Points that the readings so far ask for and that are not known; none where one does not run."""
     if probe.more is None:
         return ()
+    settled = {(point.part, point.x) for point, seen in _seen(probe, case, looks) if seen.is_settled}
     try:
-        return tuple(probe.more(case, _readings(probe, case, looks)))
+        wanted = tuple(probe.more(case, _readings(probe, case, looks)))
     except Unresolved:
         return ()
+    return tuple(point for point in wanted if (point.part, point.x) not in settled)
 
 
 class _Made(NamedTuple):

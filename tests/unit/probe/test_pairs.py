@@ -15,7 +15,7 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import BackendUnavailable
 from cyclescope.host.topology import Topology
 from cyclescope.isa.table import load_table
-from cyclescope.probe import pairs
+from cyclescope.probe import pairs, run
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
@@ -164,6 +164,18 @@ def test_in_a_hurry_two_pairs_are_asked():
     names = {subject.rpartition(", ")[2] for subject in asked(SHARED, quick=True, count=5)}
     assert names == {"CPU 0 and 1", "CPU 0 and 2"}
     assert len(asked(SHARED, count=3)) == 3 * len(list(SHARED.cases("x86-64")))
+
+
+def test_pairs_are_asked_however_long_others_took(monkeypatch):
+    """They come last, and had no time left in each of four runs beside busy programs."""
+    monkeypatch.setattr(run, "HURRY", -1.0)
+    found = asked(SHARED, quick=True)
+    assert all(fact.is_resolved for fact in found.values())
+    left = []
+    monkeypatch.setattr(run, "_of_pairs", lambda *given: left.append(given[2].until - time.monotonic()))
+    table, backend = load_table("x86-64"), SimulatedBackend(load_model(CORE))
+    list(run.ask([PROBES["stack-engine"], SHARED], backend, table, quick=True))
+    assert 8 < left[0] < 12, "two minutes are promised for all"
 
 
 def test_without_pairs_the_reason_is_told():

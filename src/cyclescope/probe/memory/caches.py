@@ -7,7 +7,9 @@ the system places anywhere, make caches look smaller.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from cyclescope.model.facts import CACHE_LEVELS, CoreAnswer
 from cyclescope.probe.code import CHAIN_PLACE, PARALLEL, KernelLine, Setting, written
@@ -15,6 +17,7 @@ from cyclescope.probe.interval import Interval
 from cyclescope.probe.memory.transfers import CHASE
 from cyclescope.probe.plateaus import (
     FAR_BEYOND,
+    FARTHER_BEYOND,
     WALKED,
     CacheLevel,
     check_rises,
@@ -27,7 +30,10 @@ from cyclescope.remarks.probing import UnclearMemory
 
 SPACING = 64  # bytes: a line of most; where lines are longer, sizes stay what they are
 LEAST_SIZE, MOST_SIZE = 4 << 10, 8 << 20  # bytes
-PER_OCTAVE = 3  # sizes that are asked first
+PER_OCTAVE = 3  # sizes that are asked
+# Bytes that are asked first, and how many times as many next while a level may go on: to walk through much
+# takes long, most of all beside neighbours, who have a part of the large caches.
+FIRST_SIZES, NEXT_SIZES = 256 << 10, 4
 WALK_LOADS = 16  # in a body, which then keeps where it has come to
 PAGE = 4096  # bytes
 PAGE_STEP = PAGE + SPACING  # bytes from one to the next: another page, and another line of it
@@ -35,6 +41,7 @@ LEAST_TRANSLATED = 8  # pages: whatever translates addresses knows so many
 MOST_TRANSLATED = 0.3  # of what loads take longer behind the end of a cache: more, and pages may be what ends
 _PAGES, _LINES = "pages", "lines"
 _PAGED = tuple(LEAST_TRANSLATED * PAGE << n for n in range(6))  # asked first: a hurry ends before others are
+_STAGES = 6  # looks: two for sizes up to the most, and those that narrow ends down
 _GRAIN = 16  # parts of a size that its end is looked for in
 KIB = 1024
 
@@ -49,15 +56,27 @@ _STORES: Mapping[str, tuple[str, str]] = {  # where the walk goes on, and where 
 def _cases(isa: str) -> Iterator[ProbeCase]:
     for level in CACHE_LEVELS if isa in CHASE else ():
         for what in ("size", "load"):
-            walks = (walk(isa, size) for size in _sizes())
+            walks = (walk(isa, size) for size in _sizes(FIRST_SIZES))
             pages = (point for size in _PAGED for point in _translation(isa, size))
             yield ProbeCase(f"{level} level, {what}", (*walks, *pages), level != CACHE_LEVELS[-1])
 
 
-def _sizes() -> list[int]:
+def _sizes(most: int) -> list[int]:
+    """Sizes up to so many bytes."""
     octaves = (MOST_SIZE // LEAST_SIZE).bit_length() - 1
     found = [round(LEAST_SIZE * 2 ** (n / PER_OCTAVE)) for n in range(octaves * PER_OCTAVE + 1)]
-    return [size // SPACING * SPACING for size in found]
+    return [size // SPACING * SPACING for size in found if size <= most]
+
+
+def _needed(case: ProbeCase, readings: Readings) -> int:
+    """The most bytes that a level's end is known by, or so many more that it may show."""
+    asked = max(readings.places(WALKED))
+    try:
+        last = _level(case, readings).places[-1]
+    except Unresolved:
+        return NEXT_SIZES * asked
+    enough = (1 + 1 / PER_OCTAVE) * FARTHER_BEYOND * last
+    return min(math.ceil(enough), NEXT_SIZES * asked) if asked < FARTHER_BEYOND * last else asked
 
 
 def walk(isa: str, size: int) -> Point:
@@ -126,6 +145,14 @@ def _check_translation(level: CacheLevel, readings: Readings) -> None:
 
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
+    """Larger sizes while a level may go on, and what tells more of its end."""
+    most, asked = _needed(case, readings), readings.places(WALKED)
+    yield from (walk(_isa_of(case), size) for size in _sizes(most) if size > asked[-1])
+    with suppress(Unresolved):  # it may show with these
+        yield from _nearer(case, readings)
+
+
+def _nearer(case: ProbeCase, readings: Readings) -> Iterator[Point]:
     """What tells whether pages end levels, and sizes between the last of a level and the next."""
     isa, known = _isa_of(case), steady_places(readings)
     for level in (*_levels_before(case, readings), _level(case, readings)):
@@ -163,5 +190,6 @@ PROBE = Probe(
     _judge,
     ("Agner Fog, test programs, cache_latency", "L. McVoy, lmbench, lat_mem_rd"),
     more=_more,
+    stages=_STAGES,
     events=("L1-dcache-load-misses", "dTLB-load-misses"),
 )

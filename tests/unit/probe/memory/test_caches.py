@@ -54,11 +54,16 @@ class Hierarchy:
     def judged(self, subject):
         """The probe's own sweep through this memory."""
         case = CASES[subject]
-        found = {(point.part, point.x): self.take(point.x, point.part) for point in case.points}
-        for _ in range(3):
+        self.found = found = {(p.part, p.x): self.take(p.x, p.part) for p in case.points}
+        for _ in range(PROBE.stages - 1):
             new = {(point.part, point.x) for point in more(case, found)} - set(found)
             found |= {key: self.take(key[1], key[0]) for key in sorted(new)}
         return PROBE.judge(case, Readings(found, {})).value
+
+    @property
+    def most(self):
+        """Bytes of the longest walk."""
+        return max(size for part, size in self.found if part == plateaus.WALKED)
 
 
 def more(case, found):
@@ -95,6 +100,26 @@ def test_what_drawn_hierarchies_have(level, name):
     assert (wrong, told > 0.6 * CORES) == ([], True), f"seed {SEED}: {told}"
     told, wrong = answers(f"{name} level, size", lambda memory: memory.sizes[level] / KIB)
     assert (wrong, told > 0.4 * CORES) == ([], True), f"seed {SEED}: {told}"
+
+
+@pytest.mark.parametrize(
+    ("kib", "subject", "most"),
+    [(512, "first level, size", 256), (256, "second level, size", 1024), (512, "second level, size", 2048),
+     (2048, "second level, load", 8192)],
+)  # fmt: skip
+def test_walks_are_no_longer_than_a_level_needs(kib, subject, most):
+    """Three times its size, and the next: what is larger takes long beside neighbours, and says nothing."""
+    memory = Hierarchy(SEED, steady=1.0)
+    memory.sizes, memory.times = [32 * KIB, kib * KIB, 1 << 40], [4.0, 14.0, 54.0]
+    memory.judged(subject)
+    assert memory.most // KIB == most
+
+
+def test_walks_become_four_times_as_long_where_no_level_shows():
+    case = CASES["second level, load"]
+    found = {(p.part, p.x): Interval(4.0, 4.0) for p in case.points if p.part == plateaus.WALKED}
+    assert max(size for _, size in found) == 256 * KIB
+    assert max(point.x for point in more(case, found)) == 1024 * KIB
 
 
 @pytest.mark.parametrize("soft", [0.3, 0.6, 0.9])
