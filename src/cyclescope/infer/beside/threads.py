@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -14,6 +14,7 @@ from cyclescope.isa.table import load_table
 from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.measure.bench import STUDENT, Places, nowhere, usable
 from cyclescope.measure.sampling import once
+from cyclescope.probe.beside.sharing import addition
 from cyclescope.probe.code import CHAIN, Assembler, written
 
 _REPEATS = 24  # of the kernel in a batch: the threads run beside each other for some milliseconds at least
@@ -24,9 +25,6 @@ _ALONE = Effort(rounds=2, want=8, target=20000.0)
 _TOGETHER = msgspec.structs.replace(_ALONE, maximum=15)
 _NOTCH = 1.57  # times the range of the middle half over the root of the number: 95 of 100 medians are within
 _CLEAN = 8  # samples between clean canaries that are enough: the others are beside neighbours, then
-_ADDITION: Mapping[str, str] = {
-    "x86-64": "ADD_01 (R64, R64): a d", "aarch64": "ADDXrs: a a d #0", "riscv64": "ADD: a a d",
-}  # fmt: skip
 
 
 class ThreadReading(msgspec.Struct, frozen=True):
@@ -84,7 +82,7 @@ def time_threads(
 
 def _chain(isa: str) -> Kernel:
     """Additions that take a cycle each."""
-    return Assembler(load_table(isa)).kernel(written(isa, *[_ADDITION[isa]] * _COPIES), CHAIN | CANARY)
+    return Assembler(load_table(isa)).kernel(written(isa, *[addition(isa)] * _COPIES), CHAIN | CANARY)
 
 
 def _submit(backend: Backend, kernel: Kernel, chain: Kernel, effort: Effort, seed: int) -> None:

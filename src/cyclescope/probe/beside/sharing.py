@@ -60,6 +60,11 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
 """By what the code keeps busy. Registers and memory are each CPU's own."""
 
 
+def addition(isa: str) -> str:
+    """One that waits for the one before, a cycle each; see `probe.code.written`."""
+    return _TEXTS[isa][_CHAIN]
+
+
 def _cases(isa: str) -> Iterator[ProbeCase]:
     for what, text in _TEXTS.get(isa, {}).items():
         lines = written(isa, *[text.replace("@", target) for target in _TARGETS * _TIMES])
