@@ -13,7 +13,7 @@
 #define DISTURBED_RUN 16         /* canaries in a row that fail: no short burst */
 #define PATIENCE_SECONDS 0.05    /* of a first wait for a quiet moment */
 #define WAITED_PART 0.5          /* of a worker's time at most: what is never quiet takes twice as long */
-#define WAITED_FIRST 1.0         /* seconds that a worker waits before that counts */
+#define WAITED_FIRST 1.0         /* seconds that the workers of a batch wait before that counts */
 #define SAME 0.005               /* times so near to each other are the same */
 #define BUILDS 3                 /* of a loop whose two ways in find the core in different states */
 #define CLOCK_RUNS 4             /* of the clock's chain between two looks whether it is quiet */
@@ -38,6 +38,7 @@ struct samples {
 /* Samples between clean canaries, and all others. */
 static struct samples clean, disturbed;
 static unsigned tries;
+static double shares = 1; /* workers that a batch has if none dies: one per round */
 static double followed; /* ticks per core cycle that samples of changing frequencies were made of, or 0 */
 
 static void summarise(struct samples *s)
@@ -68,7 +69,7 @@ int await_quiet(void)
     shared->disturbed++;
     if (began == 0)
         began = start;
-    if (waited > WAITED_FIRST / cal()->seconds_per_tick + WAITED_PART * (double)(start - began))
+    if (waited > WAITED_FIRST / shares / cal()->seconds_per_tick + WAITED_PART * (double)(start - began))
         return 0;
     for (; !quiet && (double)(now - start) < ticks; now = clock_ticks()) {
         fault_beat();
@@ -280,6 +281,7 @@ void measure_all(const struct measure *request, const struct kernel *const *kern
                  uint32_t first)
 {
     clock_prepare();
+    shares = request->rounds;
     const uint32_t round = first / count, *order = shuffled(request, count, round);
     for (uint32_t item = first; item < (round + 1) * count; item++) {
         uint32_t k = order[item % count];
