@@ -35,7 +35,7 @@ from benchmarks.lib.constants import ROOT, Mutant, Mutating, mutants, mutate
 # Fast tests by the room whose constants they may read; what takes a run of a campaign is no fast test.
 FILES = {
     "infer": ("unit/infer",),
-    "analyze": ("unit/analyze", "golden"),
+    "analyze": ("unit/analyze", "golden", "property/compiled"),
     "session": ("unit/session",),
     "host": ("unit/host",),
 }
