@@ -1,10 +1,11 @@
-"""Which of two levels a reading is at, where both are readings themselves."""
+"""What readings say beside others: which of two levels one is at, and how many others it stands for."""
 
 from __future__ import annotations
 
+from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.interval import Interval
-from cyclescope.probe.question import Unresolved
-from cyclescope.remarks.probing import Read, Unclear
+from cyclescope.probe.question import ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import Read, Unclear, UnclearCore
 from cyclescope.remarks.remark import Remark
 
 MOST_ERROR = 0.1  # of a value: more would not tell 4 accesses a cycle from 5
@@ -52,3 +53,20 @@ def rate(taken: Interval) -> Interval:
 def steady(*readings: Interval) -> bool:
     """Whether all of them are."""
     return all(reading.is_steady for reading in readings)
+
+
+def places_taken(readings: Readings, among_units: bool, without: Remark) -> ProbeVerdict:
+    """How many of the instructions around it, each, one takes the place of: the parts `asked` and `plain`.
+
+    `more` has one of them more per instance. `among_units` they are additions: in `wider` there is a NOP more
+    instead, which takes less where the units are the limit. Raises Unresolved, with `without`, where one more
+    takes no longer.
+    """
+    asked, plain, more = (readings.get(part) for part in ("asked", "plain", "more"))
+    step = more - plain
+    if step.low <= 0:
+        raise Unresolved(without)
+    if among_units and (more - readings.get("wider")).low < BEYOND_NOPS * step.value:
+        raise Unresolved(UnclearCore.NOT_UNITS.of())
+    taken = (asked - plain).scaled(1 / step.value)
+    return ProbeVerdict(CoreAnswer.VALUE, taken, steady(asked, plain, more), "each")

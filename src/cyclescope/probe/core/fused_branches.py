@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import cycle, islice
 
-from cyclescope.model.facts import FUSED_BRANCHES, CoreAnswer, fused_subject
+from cyclescope.model.facts import FUSED_BRANCHES, fused_subject
 from cyclescope.probe.code import NUMBERS, SOME, Setting, written
-from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, BEYOND_NOPS, steady
+from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, places_taken
 from cyclescope.probe.question import (
     Model,
     Point,
@@ -20,7 +20,6 @@ from cyclescope.probe.question import (
     ProbeCase,
     ProbeVerdict,
     Readings,
-    Unresolved,
     parallel,
 )
 from cyclescope.remarks.probing import NotAsked, UnclearCore
@@ -57,13 +56,7 @@ def _point(isa: str, part: str, asked: list[str], fillers: int) -> Point:
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    asked, plain, more = (readings.get(part) for part in ("asked", "plain", "more"))
-    step = more - plain
-    if step.low <= 0 or (more - readings.get("wider")).low < BEYOND_NOPS * step.value:
-        raise Unresolved(UnclearCore.NOT_UNITS.of())
-    return ProbeVerdict(
-        CoreAnswer.VALUE, (asked - plain).scaled(1 / step.value), steady(asked, plain, more), "each"
-    )
+    return places_taken(readings, True, UnclearCore.NOT_UNITS.of())
 
 
 PROBE = Probe(

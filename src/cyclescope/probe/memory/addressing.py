@@ -15,13 +15,12 @@ from cyclescope.model.facts import (
     ADDRESSING,
     CONSTANT_BITS,
     Addressed,
-    CoreAnswer,
     More,
     addressed_subject,
     stacked_constant,
 )
 from cyclescope.probe.code import NUMBERS, SOME, Setting, written
-from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, BEYOND_NOPS, steady
+from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, places_taken
 from cyclescope.probe.question import (
     Model,
     Point,
@@ -29,7 +28,6 @@ from cyclescope.probe.question import (
     ProbeCase,
     ProbeVerdict,
     Readings,
-    Unresolved,
     parallel,
 )
 from cyclescope.remarks.probing import NotAsked, UnclearCore
@@ -85,17 +83,8 @@ def _point(part: str, text: str, filler: str, fillers: int, nops: int = 0) -> Po
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    asked, plain, more = (readings.get(part) for part in ("asked", "plain", "more"))
-    step = more - plain
-    if step.low <= 0:
-        raise Unresolved(UnclearCore.NOT_SLOTS.of())
-    if case.subject.endswith(More.ADDITIONS):
-        beyond = more - readings.get("wider")
-        if beyond.low < BEYOND_NOPS * step.value:
-            raise Unresolved(UnclearCore.NOT_UNITS.of())
-    return ProbeVerdict(
-        CoreAnswer.VALUE, (asked - plain).scaled(1 / step.value), steady(asked, plain, more), "each"
-    )
+    among_units = case.subject.endswith(More.ADDITIONS)
+    return places_taken(readings, among_units, UnclearCore.NOT_SLOTS.of())
 
 
 PROBE = Probe(
