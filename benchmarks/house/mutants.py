@@ -3,8 +3,9 @@
 A constant is a number in an assignment to a name in capitals, at the top of a module of `infer` (its `ports`
 apart), `analyze` and `session`. The tests are collected once, and each file of them runs once, in a process
 forked from there, with a note of each use of a constant. Then each mutant gets a fork: the constant is
-assigned anew, and the tests that read it run, the quickest first, until one fails: the mutant is killed. With
-`--fresh` survivors are tried again from a fresh start: classes take constants when they are made.
+assigned anew, and the tests that read it run, the quickest first, until one fails: the mutant is killed.
+Survivors are tried again from a fresh start: classes, and defaults of arguments, take constants when they are
+made.
 
     python -m benchmarks.house.mutants [PATTERN ...] [--jobs 2] [--seconds N]
 
@@ -200,8 +201,7 @@ class Run:
         for _ in self._in_turn([test for test in tests if test in self._items]):
             if failed:
                 break
-        fresh = self.parsed.fresh and not failed
-        send(failed[0] if failed else from_the_start(mutant, tests) if fresh else SURVIVED)
+        send(failed[0] if failed else from_the_start(mutant, tests))
 
 
 def from_the_start(mutant: Mutant, tests: Sequence[str]) -> str:
@@ -306,7 +306,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start nothing after so long")
     parser.add_argument("--again", action="store_true", help="run the killed ones again")
-    parser.add_argument("--fresh", action="store_true", help="try survivors again from a fresh start")
     parser.add_argument("--notes", action="store_true", help="make notes anew of files that changed")
     parser.add_argument("--one", default="", help=argparse.SUPPRESS)
     parser.add_argument("--report", type=int, help=argparse.SUPPRESS)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
 from cyclescope.analyze.decode.decoder import CodeRun, Flow, FlowStep, Reference
+from cyclescope.analyze.decode.kept import Kept
 from cyclescope.analyze.decode.system_registers import with_state
 from cyclescope.isa.decode import Decoded
 from cyclescope.isa.decode import decoder as table_decoder
@@ -20,7 +21,6 @@ _FILES = {"r": "X", "v": "V", "p": "P", "f": "F", "t": "T"}
 _UNIT = re.compile(r"([rvpft])(\d+)")
 _NUMBER = re.compile(r"#?(-?(?:0x[0-9a-f]+|\d+))(?:, lsl #(\d+))?")
 _EXTEND = re.compile(r"(lsl|[su]xt[wx])(?: #(\d+))?")
-_DECODED = 16_384  # instructions that are remembered: some 5 MB, far more than loops have
 _FLOWS = {"call": Flow.CALL, "return": Flow.END, "trap": Flow.END, "branch": Flow.JUMP}  # by attribute
 
 
@@ -37,18 +37,16 @@ class FixedWidthDecoder:
 
     def __init__(self, isa: str) -> None:
         self.isa = isa
-        self._known: dict[bytes, _Known] = {}
+        self._known = Kept[bytes, _Known]()
 
     def _decode(self, code: bytes, at: int) -> tuple[_Known, bytes]:
         """The instruction at an offset and its bytes; programs repeat themselves."""
         own = code[at : at + instruction_set(self.isa).length(code[at])]
         known = self._known.get(own)
         if known is None:
-            if len(self._known) >= _DECODED:
-                self._known.clear()
             found = table_decoder(self.isa).decode(own)
             known = _Known(found, _flow(found), _target(found)) if found else _Known(None, Flow.INVALID, None)
-            self._known[own] = known
+            self._known.keep(own, known)
         return known, own
 
     def steps(self, code: bytes, address: int) -> Iterator[FlowStep]:

@@ -11,6 +11,7 @@ import msgspec
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
 from cyclescope.analyze.decode.decoder import CodeRun, Flow, FlowStep, Reference
+from cyclescope.analyze.decode.kept import Kept
 from cyclescope.errors import BackendUnavailable
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
@@ -26,7 +27,6 @@ _FLOWS = {
 _GOING = frozenset((Flow.BRANCH, Flow.JUMP, Flow.CALL))  # to an address, if it is in the code
 _LONGEST = 15
 _SEGMENTS = ("FS", "GS")
-_KEPT = 65536  # instructions that are known again: some 25 MB
 _Key = tuple[object, ...]
 
 
@@ -144,7 +144,7 @@ class X86Decoder:
         self._lea = iced.Mnemonic.LEA
         self._prefixed = (iced.EncodingKind.EVEX, iced.EncodingKind.MVEX)
         self._forms: dict[int, _FormsOfCode] = {}
-        self._known: dict[bytes, BlockInstruction] = {}
+        self._known = Kept[bytes, BlockInstruction]()
         self._fillings: dict[str, _Filling] = {}
         self._formatter: Any = None
 
@@ -207,9 +207,7 @@ class X86Decoder:
             return known if known.address == address else msgspec.structs.replace(known, address=address)
         found = self._made(ins, own, address)
         if found.form is not None and all(op.kind != "branch" for op in found.form.operands):
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            self._known[own] = found
+            self._known.keep(own, found)
         return found
 
     def _made(

@@ -14,6 +14,7 @@ from cyclescope.analyze.cost.cores import STORES_IN_FLIGHT
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.kept import Kept
 from cyclescope.analyze.decode.locations import (
     STACK_POINTER,
     Location,
@@ -32,7 +33,6 @@ from cyclescope.isa.form import MemoryOperand
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.published import MoreWork
 
-_KEPT = 16_384  # some 20 MB: a million blocks have too many to keep all
 _NO_MORE = MoreWork()
 
 
@@ -65,8 +65,8 @@ class Standings:
         self.in_flight = machine.core.store_buffer or STORES_IN_FLIGHT
         self.results = instruction_set(machine.isa).arithmetic.results
         self.compiled = CompiledMemory(costs.behaviour, self.in_flight, self.results, BLOCK_TURNS, MOST_TERMS)
-        self._known: dict[tuple[object, ...], Standing] = {}
-        self._by_code: dict[bytes, tuple[object, object, object, Standing]] = {}
+        self._known = Kept[tuple[object, ...], Standing]()
+        self._by_code = Kept[bytes, tuple[object, object, object, Standing]]()
 
     def of(self, instructions: Iterable[BlockInstruction]) -> list[Standing]:
         """Those of a block, in order."""
@@ -85,14 +85,10 @@ class Standings:
             key = form.id, top, one.registers, *addresses
             standing = known.get(key)
             if standing is None:
-                if len(known) >= _KEPT:
-                    known.clear()
-                standing = known[key] = self._made(one, top)
+                standing = known.keep(key, self._made(one, top))
             found.append(standing)
-            if len(by_code) >= _KEPT:
-                by_code.clear()
             if not top:
-                by_code[one.code] = one.memory, one.registers, form, standing
+                by_code.keep(one.code, (one.memory, one.registers, form, standing))
             if form.x87_pops:
                 top = (top + form.x87_pops) & 7
         return found

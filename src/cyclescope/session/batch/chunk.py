@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from cyclescope.analyze.decode.kept import Kept
 from cyclescope.errors import CyclescopeError
 from cyclescope.session.block_files import Written, machine_codes
 from cyclescope.session.machines import load_model
 from cyclescope.session.predictors import BlockAnswer, OwnPredictor, own_predictor
 
 BATCH_COLUMNS = ("line", "hex", "cycles", "low", "high", "lower", "bound", "reason")
-_KEPT = 50_000  # answers to blocks that come again: a few MiB of a worker
 _LOOKS = 1.0  # seconds between two looks whether whom a worker works for is still there
 
 
@@ -47,7 +47,7 @@ class ReadyWorker(NamedTuple):
 
     predictor: OwnPredictor
     isa: str
-    kept: dict[bytes, tuple[str, ...]]
+    kept: Kept[bytes, tuple[str, ...]]
 
 
 _own = threading.local()  # simulated cores are for one thread each
@@ -59,21 +59,19 @@ def _ready(machine: str, written: int, name: str) -> ReadyWorker:
     key = machine, written, name
     if key not in found:
         model = load_model(machine)
-        found[key] = ReadyWorker(own_predictor(name, model), model.isa, {})
+        found[key] = ReadyWorker(own_predictor(name, model), model.isa, Kept())
         gc.freeze()  # tables of many objects, which are there to the end
     return found[key]
 
 
 def _row(
-    one: Written, code: bytes | str, predictor: OwnPredictor, isa: str, kept: dict[bytes, tuple[str, ...]]
+    one: Written, code: bytes | str, predictor: OwnPredictor, isa: str, kept: Kept[bytes, tuple[str, ...]]
 ) -> tuple[str, ...]:
     if isinstance(code, str):
         return one.where, "", "", "", "", "", "", code
     known = kept.get(code)
     if known is None:
-        if len(kept) >= _KEPT:
-            kept.clear()
-        known = kept[code] = _cells(code, _answer(code, predictor, isa))
+        known = kept.keep(code, _cells(code, _answer(code, predictor, isa)))
     return one.where, *known
 
 

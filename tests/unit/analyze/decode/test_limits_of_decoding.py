@@ -39,8 +39,13 @@ class Counting:
         self.asked += 1
 
 
-@pytest.mark.parametrize(("words", "asked"), [(16_384, 0), (16_385, 2)])
-def test_sixteen_thousand_instructions_are_remembered(words, asked, monkeypatch):
+@pytest.fixture
+def room(monkeypatch):
+    monkeypatch.setattr("cyclescope.analyze.decode.kept.MOST_KEPT", 8)
+
+
+@pytest.mark.parametrize(("words", "asked"), [(8, 0), (9, 2)])
+def test_instructions_are_remembered(room, words, asked, monkeypatch):
     """Code of loops comes again; what has more would take too much memory, and is forgotten all at once."""
     table = Counting()
     monkeypatch.setattr(fixed_width, "table_decoder", lambda isa: table)
@@ -52,13 +57,10 @@ def test_sixteen_thousand_instructions_are_remembered(words, asked, monkeypatch)
     assert table.asked - words == asked
 
 
-def test_sixty_five_thousand_instructions_of_x86_are_remembered():
-    """All at once are forgotten when there is one more."""
+def test_instructions_of_x86_are_remembered(room):
     reader = X86Decoder("", "intel")
-    reader._known.update(dict.fromkeys((number.to_bytes(9, "little") for number in range(65_535)), None))
-    last, one_more = bytes.fromhex("4801d8"), bytes.fromhex("4829d8")
-    remembered = reader.instruction(last, 0)
-    assert reader.instruction(last, 0) is remembered
-    assert len(reader._known) == 65_536
-    reader.instruction(one_more, 0)
-    assert list(reader._known) == [one_more]
+    codes = [bytes((0x48, 0x01, 0xC0 + number)) for number in range(9)]
+    remembered = [reader.instruction(code, 0) for code in codes[:8]]
+    assert all(reader.instruction(code, 0) is one for code, one in zip(codes, remembered, strict=False))
+    reader.instruction(codes[8], 0)
+    assert list(reader._known) == [codes[8]]

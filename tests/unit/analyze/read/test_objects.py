@@ -89,6 +89,15 @@ def test_relocations_of_a_compiled_file_name_symbols(tmp_path):
     assert "sin" in {one.target for one in found}
 
 
+def test_data_without_a_name_of_its_own_has_that_of_its_section(tmp_path):
+    """Assemblers put a local label's section into the relocation, whose symbol has no name."""
+    text = ".text\nf: lea .Lthere(%rip), %rax\n.section .rodata\n.quad 1\n.Lthere: .quad 2\n"
+    program = object_program(compiled(tmp_path, text, "-c"), "k.o")
+    (reference,) = program.references.values()
+    assert (reference.symbol, reference.addend) == (".rodata", 4)
+    assert ".rodata" not in program.labels.values()
+
+
 def test_a_function_has_all_its_names(tmp_path):
     text = 'int f(int x) { return x + 1; }\nextern int longer(int) __attribute__((alias("f")));\n'
     program = object_program(compiled(tmp_path, text, "-O2", "-c", name="k.c"), "k.o")

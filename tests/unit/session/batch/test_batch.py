@@ -227,7 +227,7 @@ def test_answers_are_kept_up_to_a_number(lines, tmp_path, monkeypatch):
     """The same block again is not computed again; other than that all is as it was."""
     predict_file(lines, tmp_path / "a.csv", MACHINE, executor=Inline())
     chunk._own.__dict__.clear()
-    monkeypatch.setattr(chunk, "_KEPT", 3)
+    monkeypatch.setattr("cyclescope.analyze.decode.kept.MOST_KEPT", 3)
     predict_file(lines, tmp_path / "b.csv", MACHINE, executor=Inline())
     _, _, kept = chunk._ready(MACHINE, 0, "analytic")
     assert 1 <= len(kept) <= 3

@@ -1,4 +1,4 @@
-"""How large pieces of a batch are, how many are handed out, and what a worker keeps."""
+"""How large pieces of a batch are, and how many are handed out."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import pytest
 from cyclescope.session.batch import chunk, file
 from cyclescope.session.batch.blocks import pieces
 from cyclescope.session.batch.file import predict_file
-from cyclescope.session.block_files import Written
-from cyclescope.session.predictors import BlockAnswer
 
 MACHINE = "skylake"
 
@@ -54,26 +52,6 @@ def test_each_worker_has_three_tasks_at_hand(blocks, tmp_path, monkeypatch, jobs
     monkeypatch.setattr(file, "ProcessPoolExecutor", lambda *_: handed)
     predict_file(blocks, tmp_path / "out.csv", MACHINE, jobs=jobs)
     assert (len(handed.sizes), handed.most) == (25, 3 * jobs)
-
-
-def test_a_worker_keeps_fifty_thousand_answers():
-    asked, kept = [], {}
-
-    def answer(code, isa):
-        asked.append(code)
-        return BlockAnswer(None, reason="none")
-
-    def ask(number):
-        code = number.to_bytes(3, "little")
-        chunk._row(Written("", "1"), code, SimpleNamespace(of_code=answer), "x86-64", kept)
-
-    for number in range(50_000):
-        ask(number)
-    ask(0)
-    assert len(asked) == len(kept) == 50_000  # the first is still known
-    ask(50_000)
-    ask(0)
-    assert asked[-2:] == [(50_000).to_bytes(3, "little"), bytes(3)] and len(kept) == 2
 
 
 def test_a_worker_looks_each_second_whether_somebody_wants_its_answers(monkeypatch):

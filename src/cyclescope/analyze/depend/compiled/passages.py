@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
+from cyclescope.analyze.decode.kept import Kept
 from cyclescope.analyze.decode.known_values import (
     implied_amount,
     keeps_value,
@@ -33,9 +34,8 @@ from cyclescope.isa.record import ResultKind
 from cyclescope.model.behaviour.published import CoreBehaviour, LineCrossing, PartialWords
 
 _ROW = 7  # numbers of a way through memory, as native/bounds/search.h has them
-_KEPT = 1 << 16  # instructions
-_UNSEEN, _MEMORY, _REGISTER, _ZERO, _IMMEDIATE = range(5)
-_WRITEBACK = {"": 0, "pre": 1, "post": 2}
+_MEMORY, _REGISTER, _ZERO, _IMMEDIATE = 1, 2, 3, 4  # what is seen of an operand, as it has them
+_WRITEBACK = {"": 0, "pre": 1, "post": 2}  # the same
 
 
 class _Chunks(ctypes.Structure):
@@ -97,7 +97,7 @@ class CompiledMemory:
         self._core = _core(behaviour)
         self._core.in_flight, self._core.rounds, self._core.most_terms = in_flight, rounds, most_terms
         self._forms: dict[str, _FormNumbers] = {}
-        self._own: dict[bytes, tuple[object, object, bytes]] = {}
+        self._own = Kept[bytes, tuple[object, object, bytes]]()
 
     def core_words(self) -> bytes:
         """What is known of the core, as compiled code reads it."""
@@ -170,9 +170,7 @@ class CompiledMemory:
             numbers = _own_numbers(one, names)
             found.append(numbers)
             if not any(a is not None and (a.rip_relative or a.symbol or a.segment) for a in one.memory):
-                if len(self._own) >= _KEPT:
-                    self._own.clear()
-                self._own[one.code] = one.memory, one.immediates, numbers
+                self._own.keep(one.code, (one.memory, one.immediates, numbers))
         return found
 
 
