@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
-import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -20,7 +17,7 @@ from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.state import FIRST_WINDOW, chain_start
 from cyclescope.measure.bench import LEVELS, default_state, machine_code, time_kernel
 from cyclescope.measure.sampling import failure
-from tests.support.programs.processes import ended, environment, patiently, until
+from tests.support.programs.processes import patiently, until
 
 pytestmark = pytest.mark.hardware
 
@@ -363,42 +360,3 @@ def test_one_cpu_for_everything(runner):
             assert all(sample.usable for sample in measured(backend, ADD, IMUL))
     finally:
         os.sched_setaffinity(0, mask)
-
-
-ABANDON = """
-import os, signal
-from cyclescope.backend.base import Effort
-from cyclescope.backend.native import NativeBackend
-from cyclescope.measure.bench import LEVELS, machine_code
-backend = NativeBackend()
-print(backend._transport.process.pid, flush=True)
-endless = machine_code(b"\\xeb\\xfe", b"", 1, 1, LEVELS["sse"])
-backend.submit([endless] * 60, Effort(rounds=1))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_a_runner_does_not_finish_a_batch_for_nobody(runner):
-    """A minute of hanging kernels, whose results nobody waits for any more."""
-    command = [sys.executable, "-c", ABANDON]
-    environ = environment(CYCLESCOPE_RUNNER=str(runner))
-    done = subprocess.run(command, check=False, capture_output=True, env=environ)
-    assert done.returncode == -signal.SIGKILL
-    assert until(lambda: ended(int(done.stdout)), seconds=30)
-
-
-def test_signals_that_the_starter_ignores_or_blocks(runner):
-    """As a service manager or a broken wrapper leaves them: faults, hangs and ends are noticed."""
-
-    def hostile():
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-
-    command = [sys.executable, "-m", "cyclescope", "bench", "--asm"]
-    environ = environment(CYCLESCOPE_RUNNER=str(runner))
-    for snippet, said in (("ud2", "SIGILL"), ("1: jmp 1b", "hang")):
-        done = subprocess.run(
-            [*command, snippet], check=False, capture_output=True, env=environ, preexec_fn=hostile, timeout=60
-        )
-        assert done.returncode != 0
-        assert said in done.stderr.decode()

@@ -46,6 +46,16 @@ def test_folders_of_tests_benchmarks_and_tools_are_as_small():
     assert {str(folder.relative_to(ROOT)): size for folder, size in sizes.items() if size > MOST} == {}
 
 
+LONGEST = 400  # lines of a file
+
+
+def test_files_are_short_enough_to_be_read():
+    files = [path for top in ("src", "tests", "benchmarks", "tools") for path in (ROOT / top).rglob("*.py")]
+    sizes = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in files}
+    assert len(sizes) > 900, "all files were found"
+    assert {name: size for name, size in sizes.items() if size > LONGEST} == {}
+
+
 def test_modules_do_not_repeat_the_name_of_their_folder():
     found = [
         f"{folder.name}/{module}"

@@ -6,7 +6,6 @@ import pytest
 
 from cyclescope.infer.front_end.slots import SlotCount
 from cyclescope.infer.front_end.width import FoundWidth
-from cyclescope.infer.ports.counted import CountedEvidence, Counters
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.questions import (
     FIRST_LOOK,
@@ -18,7 +17,7 @@ from cyclescope.infer.ports.questions import (
 )
 from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.measure.plan import Planner
-from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, PortPlanner
+from cyclescope.measure.ports import ALONE, INSTANCES, PORTS, PortPlanner
 from cyclescope.measure.record import Record
 from cyclescope.remarks.ports import NoClass
 from tests.support.made.classes import classes_of, cost_records, facts_by_time
@@ -248,7 +247,9 @@ def test_accesses_to_memory_are_one_micro_operation_if_they_cost_one_at_best(tab
 
     def taken(*cycles):
         """Of a store among loads; of what it costs alone, nothing is known."""
-        records = [port_record(store, LOAD, f"x8.{n}", c) for n, c in enumerate(cycles)]
+        records = [
+            Record(store, PORTS, LOAD, "", f"x8.{n}", c, 0.0, "ok", 2, ()) for n, c in enumerate(cycles)
+        ]
         classes = classes_of(table, widths, dict.fromkeys(widths, "m"))
         facts = facts_by_time(classes, records, StatedFrontEnd(table, 8.0))
         return store in (units := facts.evidence.units) and units[store].meaning is NoClass.SEVERAL
@@ -283,38 +284,6 @@ def test_what_is_not_proved_is_asked_again_in_loops_of_whole_cycles(table):
     assert len(whole) == 2
     assert len({fillers for fillers, _ in whole}) == 2
     assert len(counts) == len(whole) + len(SECOND_LOOK)
-
-
-@pytest.mark.parametrize(
-    ("cycles", "cost"),
-    [
-        ({"x8": 9.0}, 1.0),
-        ({"x8": 9.0, "x13": 14.1}, 1.05),  # noise
-        ({"x8": 9.0, "x8.2": 11.0, "x13.2": 14.1}, 1.05),  # a neighbour took part of the core
-        ({"x8": 10.0, "x13": 14.0, "x13.2": 13.9}, 0.95),
-    ],
-)
-def test_what_disturbs_a_look_only_makes_it_more(table, cycles, cost):
-    records = [port_record("ADD", TWO, v, c) for v, c in cycles.items()]
-    facts = facts_by_time(classes_of(table, {TWO: 2}, FILES), records)
-    assert facts.confined["ADD"][TWO] == pytest.approx(cost)
-
-
-@pytest.mark.parametrize("cycles", [8.5, 17.0])
-def test_counts_tell_ports_whatever_else_takes_time(table, cycles):
-    """One micro-operation of each of two instances beside eight cycles of blocking on two ports."""
-    records = [
-        Record(TWO, PAIRS, TWO, "", "x8", 16.0, 0.0, "ok", 2, (), counters=(16.0, 16.0, 0.0)),
-        Record("ADD", PORTS, TWO, "", "x8", cycles, 0.0, "ok", 2, (), counters=(9.0, 9.0, 1.0)),
-    ]
-    counters = Counters(records, ("p0", "p1", "p2"))
-    [look] = CountedEvidence(classes_of(table, {TWO: 2}, FILES), counters).looks("ADD")[TWO]
-    assert INSTANCES == 2
-    assert look.value == pytest.approx(1.0)
-
-
-def port_record(form, source, variant, cycles):
-    return Record(form, PORTS, source, "", variant, cycles, 0.0, "ok", 2, ())
 
 
 def per_slot(table, costs):
@@ -389,19 +358,3 @@ def test_what_accesses_take_of_each_other_does_not_show_how_ports_are_dealt_out(
     confined = {LOAD: {LOAD: 1.0, store: 0.0}, store: {LOAD: 1.0, store: 1.0}}
     facts = facts_of(table, {(LOAD, store): 2.5}, confined, widths=widths, files=dict.fromkeys(widths, "m"))
     assert not TimedJudge(facts, None).groups.blind
-
-
-MOVED = "CMOVB (R64, R64)"
-
-
-@pytest.mark.parametrize(
-    ("form", "cost", "told"),
-    [("SHL (R64, 0)", 4.6, False), ("SHL (R64, 0)", 4.4, True), ("NOT (R64)", 31.0, True)],
-)
-def test_what_waits_for_flags_tells_no_ports(table, form, cost, told):
-    """Conditional moves wait for those that a shift by 0 leaves as they are; of NOT they read none."""
-    classes = classes_of(table, {MOVED: 2}, {MOVED: "r"})
-    records = cost_records(classes, {form: {MOVED: cost}, MOVED: {MOVED: 1.0}})
-    facts = facts_by_time(classes, records, StatedFrontEnd(table, 6.0))
-    assert (MOVED in facts.evidence.looks(form)) == told
-    assert MOVED in facts.confined[form]

@@ -17,41 +17,9 @@ from cyclescope.infer.timing.results import (
 )
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.cycle import NOP
-from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
+from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE
 from cyclescope.remarks.timing import Cause
-
-TABLE = load_table("x86-64")
-ADD, IMUL, DIV, MOV = "ADD_01 (R64, R64)", "IMUL (R64, R64)", "DIV (R64)", "MOV_89 (R64, R64)"
-LINKS = {
-    "r>r": LinkLatency(1.0, 1.0, 1.0),
-    "flag>r.CF": LinkLatency(1.0, 1.0, 1.0),
-    "flag>r.AF": LinkLatency(1.0, 1.0, 1.0),
-    "v>r": LinkLatency(3.0, 1.0, 5.0, "transfer"),
-    "bypass.integer.256": LinkLatency(1.0, 1.0, 1.0),
-    "bypass.fp.256": LinkLatency(1.0, 1.0, 1.0),
-}
-
-
-def chain(cycles, source="op1", target="op1", variant="self", **more):
-    values = {"spread": 0.0, "verdict": STABLE, "count": 1, "links": ()} | more
-    return Record("f", "latency", source, target, variant, cycles, **values)
-
-
-def stream(cycles, variant="plain x4", count=4, **more):
-    values = {"spread": 0.0, "verdict": STABLE, "count": count, "links": ()} | more
-    return Record("f", "throughput", "", "", variant, cycles, **values)
-
-
-def timing(form, *records, missing=None, status="ok"):
-    reasons = missing or {}
-    builder = TimingBuilder(TABLE[form], records, LINKS, lambda s, t: reasons.get((s, t), ""))
-    return builder.build(status)
-
-
-def latency(form, *records, source="op1", target="op1", **more):
-    found = timing(form, *records, **more).latencies
-    return next(lat for lat in found if (lat.source, lat.target) == (source, target))
-
+from tests.support.files.records import ADD, IMUL, LINKS, MOV, TABLE, chain, latency, stream, timing
 
 # --- whether there is a value -------------------------------------------------------------------
 
@@ -192,46 +160,6 @@ def test_bypass_delays_alone_are_no_latency():
 )
 def test_confidence_follows_the_verdict(record, confidence):
     assert latency(IMUL, record).confidence == confidence
-
-
-# --- divisions ----------------------------------------------------------------------------------
-
-
-def test_values_are_the_extremes():
-    records = [chain(9.0, "RAX", "RAX", "fast"), chain(17.0, "RAX", "RAX", "slow")]
-    found = latency(DIV, *records, source="RAX", target="RAX")
-    assert (found.min, found.max, found.kind) == (9.0, 17.0, EXACT)
-    assert found.values == {"fast": 9.0, "slow": 17.0}
-
-
-def test_one_class_of_values_is_better_than_none():
-    records = [
-        chain(0.0, "RAX", "RAX", "fast", verdict=FAILED, error="SIGFPE"),
-        chain(17.0, "RAX", "RAX", "slow"),
-    ]
-    found = latency(DIV, *records, source="RAX", target="RAX")
-    assert (found.values, found.kind) == ({"slow": 17.0}, EXACT)
-
-
-def test_slow_values_of_vectors_are_next_to_the_plain_ones():
-    records = [chain(11.0, "op2", variant="same register"), chain(15.0, "op2", variant="slow")]
-    found = latency("VDIVPD (YMM, YMM, YMM)", *records, source="op2")
-    assert (found.min, found.max, found.values) == (11.0, 15.0, {"fast": 11.0, "slow": 15.0})
-
-
-def test_a_class_that_is_withheld_does_not_hide_the_other():
-    records = [
-        chain(3.2, "RAX", "RAX", "fast", links=("v>r",)),
-        chain(17.0, "RAX", "RAX", "slow"),
-    ]
-    found = latency(DIV, *records, source="RAX", target="RAX")
-    assert (found.max, found.kind, found.reason) == (17.0, EXACT, "")
-
-
-def test_an_upper_bound_of_fast_values_stays_open_below():
-    records = [chain(4.0, "op2", variant="same register"), chain(15.0, "op2", variant="slow")]
-    found = latency("VDIVPD (YMM, YMM, YMM)", *records, stream(32.0, "fast", 8), source="op2")
-    assert (found.min, found.kind) == (0.0, UPPER_BOUND)
 
 
 # --- throughput ---------------------------------------------------------------------------------

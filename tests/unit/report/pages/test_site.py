@@ -7,21 +7,17 @@ import json
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from cyclescope.errors import UsageError
-from cyclescope.infer.timing.results import FormTiming
 from cyclescope.measure.kernels import ShownKernel
 from cyclescope.measure.record import Record
 from cyclescope.model.calibration import ClaimCalibration, TriedMixes
-from cyclescope.model.comparison.agreement import Tolerance, compare
 from cyclescope.model.machine import FormCost
 from cyclescope.report.site import pages
-from cyclescope.report.site.agreement import agreement_page, agreement_sections
 from cyclescope.report.site.experiments import SEVERAL, Experiments, Splitter
 from cyclescope.report.site.packing import FORMS, Words, packed, unpacked
 from cyclescope.report.site.pages import FIRST, site
@@ -29,38 +25,10 @@ from cyclescope.report.site.rows import columns, latency_reach
 from cyclescope.report.site.writing import check_target, write_site
 from cyclescope.session.subjects import Subject
 from tests.support.made.models import exchanged
+from tests.support.programs.read_page import NASTY, Page
 
 NODE = shutil.which("node")
-NASTY = "</script><img src=x onerror=alert(1)>\x1b[31m"
 TEMPLATES = Path(pages.__file__).parent / "templates"
-
-
-class Page(HTMLParser):
-    """Elements of a page, with the texts of its scripts by their ids."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.links, self.scripts, self.words = [], [], {}, []
-        self._script = None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        self.tags.append(tag)
-        self.links += [found[name] for name in ("src", "href", "action", "data") if name in found]
-        if tag == "script":
-            self._script = found.get("id", "code")
-            self.scripts[self._script] = ""
-
-    def handle_endtag(self, tag):
-        if tag == "script":
-            self._script = None
-
-    def handle_data(self, data):
-        if self._script is None:
-            self.words.append(data)
-        else:
-            self.scripts[self._script] += data
 
 
 def kernel(form="ADD (R64, R64)", number=1, lines=("add rax, rbx",), code=b"\x48\x01\xd8", **more):
@@ -329,43 +297,7 @@ class TestScript:
         ]
 
 
-# --- agreement ---------------------------------------------------------------------------------------
-
-
-def agreed(first, second):
-    return [(second, compare(first, second))]
-
-
-def test_a_page_of_an_agreement():
-    first, second = exchanged(1), msgspec.structs.replace(exchanged(2), name=NASTY)
-    text = agreement_page(Subject(first), agreed(first, second), Tolerance(), 5)
-    found = Page(text)
-    assert "img" not in found.tags
-    assert "script" not in found.tags
-    assert not [link for link in found.links if not link.startswith("#")]
-    assert found.tags.count("circle") > 10
-    assert "\x1b" not in text
-
-
-def test_points_of_equal_values_are_one():
-    forms = {f"F{n}": FormCost(throughput=1.0) for n in range(100)}
-    first = msgspec.structs.replace(exchanged(1), forms=forms)
-    (section,) = agreement_sections(Subject(first), agreed(first, first), 5)
-    (point,) = section["plots"][0]["points"]
-    assert point.title.startswith("100 values: 1 and 1 cycles")
-    assert point.size > 4
-    assert not point.differs
-    assert section["differences"] == []
-
-
-def test_why_forms_are_not_compared():
-    first = exchanged(1)
-    some = msgspec.structs.replace(first, forms={"IMUL (R64, R64)": first.forms["IMUL (R64, R64)"]})
-    refused = FormTiming("ADC_11 (R64, R64)", {}, "SIGILL: this CPU lacks ADC", None, ())
-    (section,) = agreement_sections(Subject(some, {refused.id: refused}), agreed(some, first), 5)
-    reasons = dict(section["unmatched"][1][1])
-    assert reasons["SIGILL: this CPU lacks ADC"] == 1
-    assert sum(reasons.values()) == len(first.forms) - 1
+# --- what else is told -------------------------------------------------------------------------------
 
 
 def test_the_first_findings_are_seen_at_once_and_the_others_on_demand():

@@ -1,0 +1,44 @@
+"""Forms whose cycles depend on their values: what is told of fast and slow ones."""
+
+from __future__ import annotations
+
+from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
+from cyclescope.measure.record import FAILED
+from tests.support.files.records import DIV, chain, latency, stream
+
+
+def test_values_are_the_extremes():
+    records = [chain(9.0, "RAX", "RAX", "fast"), chain(17.0, "RAX", "RAX", "slow")]
+    found = latency(DIV, *records, source="RAX", target="RAX")
+    assert (found.min, found.max, found.kind) == (9.0, 17.0, EXACT)
+    assert found.values == {"fast": 9.0, "slow": 17.0}
+
+
+def test_one_class_of_values_is_better_than_none():
+    records = [
+        chain(0.0, "RAX", "RAX", "fast", verdict=FAILED, error="SIGFPE"),
+        chain(17.0, "RAX", "RAX", "slow"),
+    ]
+    found = latency(DIV, *records, source="RAX", target="RAX")
+    assert (found.values, found.kind) == ({"slow": 17.0}, EXACT)
+
+
+def test_slow_values_of_vectors_are_next_to_the_plain_ones():
+    records = [chain(11.0, "op2", variant="same register"), chain(15.0, "op2", variant="slow")]
+    found = latency("VDIVPD (YMM, YMM, YMM)", *records, source="op2")
+    assert (found.min, found.max, found.values) == (11.0, 15.0, {"fast": 11.0, "slow": 15.0})
+
+
+def test_a_class_that_is_withheld_does_not_hide_the_other():
+    records = [
+        chain(3.2, "RAX", "RAX", "fast", links=("v>r",)),
+        chain(17.0, "RAX", "RAX", "slow"),
+    ]
+    found = latency(DIV, *records, source="RAX", target="RAX")
+    assert (found.max, found.kind, found.reason) == (17.0, EXACT, "")
+
+
+def test_an_upper_bound_of_fast_values_stays_open_below():
+    records = [chain(4.0, "op2", variant="same register"), chain(15.0, "op2", variant="slow")]
+    found = latency("VDIVPD (YMM, YMM, YMM)", *records, stream(32.0, "fast", 8), source="op2")
+    assert (found.min, found.kind) == (0.0, UPPER_BOUND)
