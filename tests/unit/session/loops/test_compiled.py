@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -53,6 +54,15 @@ SLOW_AT_FIRST = (
     "#include <time.h>\nlong a[MOST], before;\nlong run(long n) {\n"
     "struct timespec some = {0, 5000000}; if (!before++) nanosleep(&some, 0);\n"
     "long s = 0; for (long i = 0; i < n; i++) s = (s ^ a[i]) * 3; return s; }"
+)
+OWN_PAGES = (  # 1: the kernel does not say; 2: a page that is another's as well, or none
+    "#include <fcntl.h>\n#include <stdint.h>\n#include <unistd.h>\nchar a[9 * 4096]; static long b;\n"
+    'long run(long n) { int map = open("/proc/self/pagemap", O_RDONLY);\n'
+    "long size = sysconf(_SC_PAGESIZE); char *places[] = {a, a + 3 * size, a + sizeof a - 1, (char *)&b};\n"
+    "for (int i = 0; i < 4; i++) { uint64_t entry = 0;\n"
+    "if (pread(map, &entry, 8, (uintptr_t)places[i] / size * 8) != 8) _exit(1);\n"
+    "if (!(entry >> 63) || !(entry >> 56 & 1)) _exit(2); } _exit(0);\n"
+    "for (long i = 0; i < n; i++) b += a[i]; return b; }"
 )
 NO_LOOP = "long run(long n) { return n; }"
 OTHER = (  # the loop that weighs more does not run
@@ -163,6 +173,17 @@ def test_runs_are_as_long_as_the_quickest_says_and_begin_warm(tmp_path):
     said = subprocess.run([program, "time", "128", "384", "1", "100000"], check=True, capture_output=True)
     repeats = int(said.stdout.split()[0])
     assert repeats >= 8, "the first call alone takes longer than all should"
+
+
+@needs_compiler
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for its pages")
+def test_what_nobody_wrote_has_pages_of_its_own(tmp_path):
+    """One page of zeros at many addresses is slow on cores that guess a cache's way from the address."""
+    program = str(_compiled(source(tmp_path, OWN_PAGES), tmp_path).program)
+    code = subprocess.run([program, "time", "128", "384", "1", "1000"], check=False, timeout=60).returncode
+    if code == 1:
+        pytest.skip("the kernel does not say which pages are its own")
+    assert code == 0
 
 
 @needs_compiler
