@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from xml.etree import ElementTree
@@ -21,6 +22,7 @@ from cyclescope.analyze.predict.prediction import (
 from cyclescope.analyze.predict.sensitivity import Gain
 from cyclescope.analyze.predict.watched import Producer, WatchedInstruction, WatchedOperation
 from cyclescope.model.machine import DRAWN, EXTRACTED, MEASURED, Provenance
+from cyclescope.report.predictions.csv_table import csv_table, regions_csv
 from cyclescope.report.predictions.graph import dot, svg
 from cyclescope.report.predictions.html import comparison_page, page
 from cyclescope.report.predictions.markdown import markdown
@@ -289,3 +291,22 @@ def test_markdown_has_all_of_it():
     assert "| 1.50 | 6 over 2 iterations |" in lines
     assert lines[-1] == "- something was assumed"
     assert len({line.count("|") for line in lines if line.startswith(("| 3", "| sum"))}) == 1
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+def test_csv_has_a_row_per_instruction():
+    head, *rows = csv.reader(csv_table(FOUND).splitlines())
+    assert head == ["region", "line", "p0", "p1", "CP", "LCD", "instruction"]
+    assert rows[0] == [".L3", "3", "1.00", "", "4.00", "4.00", "mulsd %xmm1, %xmm0"]
+    assert rows[2][2:-1] == [""] * 4, "no value is not 0"
+    assert rows[3][-1] == 'say "x"'
+
+
+def test_csv_of_regions_has_one_head():
+    other = changed(name="b", ports={"p9": 1.0}, instructions=(row(8, "nop", {"p9": 1.0}),))
+    head, *rows = csv.reader(regions_csv([FOUND, other]).splitlines())
+    assert head == ["region", "line", "p0", "p1", "p9", "CP", "LCD", "instruction"]
+    assert {len(cells) for cells in rows} == {len(head)}
+    assert rows[-1] == ["b", "8", "", "", "1.00", "", "", "nop"]

@@ -17,6 +17,7 @@ from cyclescope.report.predictions.text import (
 )
 from cyclescope.report.words import plain
 
+LAST = "CP", "LCD", "instruction"  # columns behind the ports
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!]")  # what Markdown reads as more than text
 
 
@@ -31,7 +32,7 @@ class CostTable:
             (cycles for row in found.instructions for cycles in self._used(row).values()), default=0.0
         )
         self.where = where_columns(found)
-        self.head = [*self.where, *self.ports, "CP", "LCD", "instruction"]
+        self.head = [*self.where, *self.ports, *LAST]
         self.sums = [[*[""] * (len(self.where) - 1), *row] for row in sum_rows(found, self.ports)]
 
     def _used(self, row: InstructionCost) -> dict[str, float]:

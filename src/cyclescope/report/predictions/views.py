@@ -66,6 +66,8 @@ VIEWS = (
          is_file=True),
     View("markdown", "Print Markdown.", "markdown:markdown", "markdown:regions_markdown",
          words="Markdown"),
+    View("csv", "Print the rows of instructions as comma-separated values.", "csv_table:csv_table",
+         "csv_table:regions_csv", words="CSV"),
     View("simulate", "Print also what the simulated core does: where the time goes, what would save some.",
          "simulation:simulation_text", words="the simulation", watches=True),
     View("timeline", "Print what instructions do in each cycle of the first iterations.",
