@@ -169,6 +169,21 @@ def test_there_is_one_skeleton_of_pages():
     assert len(whole) == 7
 
 
+ALIGNS = re.compile(r"\.[lr]just\(|\.center\(|:[^:\"']?[<>^]\{")  # cells of a width that is computed
+
+
+def test_there_is_one_printer_of_tables():
+    found = {
+        str(path.relative_to(PACKAGE)): len(aligning)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if (aligning := ALIGNS.findall(path.read_text()))
+    }
+    assert found == {"report/predictions/simulation.py": 1}, (
+        "the lanes of a timeline are as long as its scale"
+    )
+    assert ALIGNS.search("f'{cell:>{width}}'")
+
+
 def test_no_two_files_of_tests_have_one_name():
     """Without packages pytest takes them for one module, and runs none of them."""
     names = Counter(path.name for path in Path(__file__).parents[1].rglob("test_*.py"))

@@ -19,6 +19,7 @@ from cyclescope.errors import UsageError
 from cyclescope.model.machine import EVENLY, GROUPED, IDEAL, ROUND_ROBIN, STATIC
 from cyclescope.report.predictions.lanes import STATE_WORDS, Lanes, letters, port_words
 from cyclescope.report.predictions.text import analysis_text
+from cyclescope.report.tables import aligned
 from cyclescope.report.words import plain
 
 _POLICIES = {
@@ -107,12 +108,7 @@ def _all(simulation: BlockSimulation) -> float:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
-    numbers = len(head) - 1
-    widths = [max(len(row[n]) for row in (head, *rows)) for n in range(numbers)]
-    return "\n".join(
-        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
-        for row in (head, *rows)
-    )
+    return "\n".join(aligned([head, *rows], left={len(head) - 1}))
 
 
 def share_words(lanes: Lanes, share: TimeShare) -> str:
