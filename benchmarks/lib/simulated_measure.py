@@ -10,13 +10,13 @@ from unittest.mock import patch
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.cli.main import main
-from cyclescope.host.identity import Identity
+from cyclescope.host.identity import Hypervisor, Identity
 from cyclescope.session.machines import load_model
 
 
 def identity(machine: str) -> Identity:
     """What a simulated host is."""
-    return Identity("Simulated", f"Simulated {machine}", 6, 1, 1, machine, "")
+    return Identity("Simulated", f"Simulated {machine}", 6, 1, 1, machine, Hypervisor.NONE)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 from cyclescope.backend.meeting import MeetingLink
 from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable
+from cyclescope.host.identity import Hypervisor
 from cyclescope.host.topology import read_topology
 from cyclescope.host.uname import host_isa
 from cyclescope.isa.table import load_table
@@ -41,7 +42,9 @@ def test_what_two_cpus_say_can_be(native):
     table = load_table(native.capabilities().isa)
 
     def is_so():
-        lines, shared = ask(probes, native, table, quick=True, pairs=pairs_of(read_topology()))
+        lines, shared = ask(
+            probes, native, table, quick=True, pairs=pairs_of(read_topology(), Hypervisor.NONE)
+        )
         for fact in lines.facts:  # neighbours make it longer, and never shorter
             assert fact.reason if not fact.is_resolved else fact.value > 10, "farther than the nearest cache"
         for fact in shared.facts:

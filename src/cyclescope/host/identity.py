@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 import msgspec
 
@@ -21,6 +22,14 @@ X86_64, AARCH64, RISCV64 = 1, 2, 3
 _HWCAP_LEAF = (0x100, 0)  # of RISC-V
 DIGEST_LEAF = (0x101, 0)  # of RISC-V: a number made of what names the board
 BOARD_LEAF, _BOARD_LEAVES = 0x110, 4  # the text that names it, 16 bytes each; of RISC-V and AArch64
+
+
+class Hypervisor(StrEnum):
+    """Whether a CPU says that it is a virtual machine's, which its host may move from core to core."""
+
+    NONE = ""
+    THERE = "yes"
+    UNTOLD = "unknown"  # AArch64 and RISC-V do not tell programs
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -38,7 +47,7 @@ class Identity(msgspec.Struct, frozen=True):
     model: int
     stepping: int
     llvm: str
-    hypervisor: str
+    hypervisor: Hypervisor
     emulated: bool = False
     doubt: str = ""
 
@@ -98,7 +107,7 @@ def _identify_aarch64(leaves: Leaves) -> Identity:
     implementer, variant, part, revision = midr >> 24, midr >> 20 & 15, midr >> 4 & 0xFFF, midr & 15
     vendor = aarch64.VENDORS.get(implementer, f"implementer {implementer:#x}") if midr else "AArch64"
     llvm = aarch64.llvm_name(implementer, part, variant)
-    return Identity(vendor, _board(leaves), part, variant, revision, llvm, "")
+    return Identity(vendor, _board(leaves), part, variant, revision, llvm, Hypervisor.UNTOLD)
 
 
 def _identify_riscv64(leaves: Leaves) -> Identity:
@@ -109,7 +118,7 @@ def _identify_riscv64(leaves: Leaves) -> Identity:
     llvm = riscv64.llvm_name(vendor, architecture) or riscv64.name_of_core(board.partition(" on ")[0])
     if not any((vendor, architecture, implementation)):
         architecture = leaves.get(DIGEST_LEAF, (0,))[0]
-    return Identity(name, board, architecture, implementation, 0, llvm, "")
+    return Identity(name, board, architecture, implementation, 0, llvm, Hypervisor.UNTOLD)
 
 
 def _identify_x86_64(leaves: Leaves) -> Identity:
@@ -126,7 +135,7 @@ def _identify_x86_64(leaves: Leaves) -> Identity:
     doubt = _doubt(llvm, x86_64.beyond(llvm, x86_64.features(leaves)))
     return Identity(
         vendor, " ".join(_text(*words).split()), family, model, signature & 15, "" if doubt else llvm,
-        "yes" if features >> 31 & 1 else "", doubt=doubt,
+        Hypervisor.THERE if features >> 31 & 1 else Hypervisor.NONE, doubt=doubt,
     )  # fmt: skip
 
 

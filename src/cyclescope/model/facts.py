@@ -10,7 +10,8 @@ from enum import StrEnum
 
 import msgspec
 
-HIGH, MEDIUM = "high", "medium"  # confidence: readings agree, or leave one answer though they do not
+HIGH, MEDIUM, LOW = "high", "medium", "low"
+"""Confidence: readings agree, or leave one answer though they do not, or it holds for the time of asking."""
 
 
 class CoreAnswer(StrEnum):
@@ -38,7 +39,8 @@ class CoreAnswer(StrEnum):
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer of `probe` for `subject`: `value` with an error in `unit`, or the reason why there is none.
 
-    95 of 100 independent looks give a value within `error`. `detail` is what a reason says of this subject
+    95 of 100 independent looks give a value within `error`. An answer of low confidence has a reason as well:
+    why it may be another one at another time. `detail` is what a reason says of this subject
     alone, such as the readings. `unfinished` says that there was no time for it: it replaces no answer.
     """
 

@@ -39,10 +39,14 @@ class CpuPair(NamedTuple):
 
 
 class CpuPairs(NamedTuple):
-    """The pairs of a machine, the most telling first, or why there are none."""
+    """The pairs of a machine, the most telling first, or why there are none.
+
+    `doubt` says why their CPUs may be elsewhere at another time.
+    """
 
     every: Sequence[CpuPair]
     why_none: Remark = NOTHING
+    doubt: Remark = NOTHING
 
     def asked(self, quick: bool) -> Sequence[CpuPair]:
         """Those that are asked."""

@@ -21,6 +21,7 @@ from cyclescope.probe.code import Assembler
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.looks import PAUSE, Looks, look
 from cyclescope.probe.pairs import LEAST_RUNNING, NO_PAIRS, CpuPair, CpuPairs, OtherCpu, running
+from cyclescope.probe.placing import agreed, doubted
 from cyclescope.probe.question import (
     GridPlace,
     Point,
@@ -96,15 +97,23 @@ def ask(
 
     `quick` leaves out cases, and pairs, that are no hurry's, and ends after `HURRY`.
     """
-    known = backend.capabilities()
+    known, listed = backend.capabilities(), list(probes)
     pause, until = PAUSE if known.real_time else 0.0, time.monotonic() + HURRY if quick else math.inf
     counted = known.counters[1:]  # cycles are the first, and no event of a sample
     core = _Core(Sampler(backend, effort), Assembler(table), known.emulated, pause, until, counted)
-    for of_pairs, some in groupby(probes, lambda probe: probe.of_pairs):
+    early = {
+        probe.name: _of_pairs(probe, _chosen(probe, table.isa, quick), core, effort, pairs, quick).facts
+        for probe in (listed if len({probe.of_pairs for probe in listed}) > 1 else ())
+        if probe.of_pairs and probe.more is None
+    }
+    for of_pairs, some in groupby(listed, lambda probe: probe.of_pairs):
         with_cases = [(probe, _chosen(probe, table.isa, quick)) for probe in some]
         if of_pairs:
             core = core._replace(until=max(core.until, time.monotonic() + PAIRS_HURRY))
-            yield from (_of_pairs(probe, cases, core, effort, pairs, quick) for probe, cases in with_cases)
+            for probe, cases in with_cases:
+                found = _of_pairs(probe, cases, core, effort, pairs, quick)
+                facts = doubted(agreed(early.get(probe.name, ()), found.facts), pairs.doubt)
+                yield msgspec.structs.replace(found, facts=facts)
         else:
             yield from in_turns(_asked(probe, cases, core) for probe, cases in with_cases)
 

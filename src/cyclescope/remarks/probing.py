@@ -106,6 +106,13 @@ class UnclearPair(Meaning):
     BUSY = "the other CPU was busy with something else"
 
 
+class Placing(Meaning):
+    """Why what a pair of CPUs answered may be another answer at another time."""
+
+    GUEST = "the host of this virtual machine moves its CPUs: so it was for the cores that they were on"
+    UNTOLD = "nothing says whether a host moves these CPUs: so it was for the cores that they were on"
+
+
 class NoPairs(Meaning):
     """Why no pair of CPUs is asked."""
 

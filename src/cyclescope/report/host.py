@@ -9,7 +9,7 @@ from itertools import groupby
 import msgspec
 
 from cyclescope.host.events import NamedEvent
-from cyclescope.host.identity import Identity
+from cyclescope.host.identity import Hypervisor, Identity
 from cyclescope.isa.registry import instruction_set
 from cyclescope.measure.survey import Survey
 from cyclescope.report.card import EMULATED
@@ -56,7 +56,7 @@ def host_text(survey: Survey) -> str:
     counters = ", ".join(capabilities.counters) or survey.counters or "none could be opened"
     numbers = _numbers(cpu, capabilities.isa)
     step = best.step * best.seconds_per_tick
-    virtual = ", under a hypervisor" if cpu.hypervisor else ""
+    virtual = ", under a hypervisor" if cpu.hypervisor is Hypervisor.THERE else ""
     rows = [
         ("CPU", f"{cpu.brand} ({cpu.vendor} {numbers}{virtual})".strip()),
         (

@@ -117,7 +117,8 @@ def _told(fact: Fact) -> str:
         "" if fact.value is None else f"{round(fact.value, 2) + 0.0:.2f} {fact.unit} +-{fact.error or 0:.2f}"
     )
     name = "" if fact.answer is CoreAnswer.VALUE else str(fact.answer)
-    return f"{', '.join(filter(None, (name, value)))}  {fact.confidence} confidence"
+    sure = ": ".join(filter(None, (f"{fact.confidence} confidence", fact.reason)))
+    return f"{', '.join(filter(None, (name, value)))}  {sure}"
 
 
 def summary(asked: Sequence[Asked], path: Path | None) -> str:

@@ -14,6 +14,7 @@ from cyclescope.backend.link import Link
 from cyclescope.backend.meeting import meeting
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import UsageError
+from cyclescope.host.identity import Hypervisor
 from cyclescope.host.spent import cpu_seconds
 from cyclescope.host.topology import Topology, read_topology
 from cyclescope.infer.api import calibrated, conditions, default_store, open_backend
@@ -25,7 +26,8 @@ from cyclescope.probe.code import instruction
 from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import Asked, ask
-from cyclescope.remarks.probing import NoPairs
+from cyclescope.remarks.probing import NoPairs, Placing
+from cyclescope.remarks.remark import NOTHING
 from cyclescope.remarks.run import Counting
 from cyclescope.session.counting.beside import count_named
 from cyclescope.session.machines import load_model
@@ -33,6 +35,11 @@ from cyclescope.simulate.draw import draw_machine
 
 _DRAWN = "drawn:"  # before the seed of a drawn core
 _LARGEST = 2**31 - 1
+_DOUBTS = {
+    Hypervisor.NONE: NOTHING,
+    Hypervisor.THERE: Placing.GUEST.of(),
+    Hypervisor.UNTOLD: Placing.UNTOLD.of(),
+}
 MOST_PAIRS = 28  # all of 8 CPUs: of more, the first one with others, which takes some minutes as well
 
 
@@ -115,7 +122,7 @@ def open_session(
         runner.close()
         raise
     elsewhere = CpuPairs((), NoPairs.ELSEWHERE.of())
-    pairs = elsewhere if link.remote else pairs_of(read_topology())
+    pairs = elsewhere if link.remote else pairs_of(read_topology(), identity.hypervisor)
     path = store or default_store(identity.machine)
     return Session(runner, identity.machine, path, told, pairs, uncounted)
 
@@ -123,11 +130,12 @@ def open_session(
 # --- pairs of CPUs --------------------------------------------------------------------------------------
 
 
-def pairs_of(topology: Topology) -> CpuPairs:
+def pairs_of(topology: Topology, hypervisor: Hypervisor) -> CpuPairs:
     """The pairs of CPUs that this program may use."""
     if len(topology.usable) < 2:
         return CpuPairs((), NoPairs.ALLOWED_ONE.of())
-    return CpuPairs([CpuPair(*pair, partial(_opened, *pair)) for pair in chosen_pairs(topology)])
+    every = [CpuPair(*pair, partial(_opened, *pair)) for pair in chosen_pairs(topology)]
+    return CpuPairs(every, doubt=_DOUBTS[hypervisor])
 
 
 def chosen_pairs(topology: Topology) -> list[tuple[int, int]]:

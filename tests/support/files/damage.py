@@ -8,12 +8,12 @@ from contextlib import closing
 from hypothesis import strategies as st
 
 from cyclescope.backend.simulated import SimulatedBackend
-from cyclescope.host.identity import Identity
+from cyclescope.host.identity import Hypervisor, Identity
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.measure.store import Store
 from cyclescope.session.machines import load_model
 
-IDENTITY = Identity("MadeByHand", "Simulated core", 6, 1, 1, "skylake", "")
+IDENTITY = Identity("MadeByHand", "Simulated core", 6, 1, 1, "skylake", Hypervisor.NONE)
 FORMS = (
     "IMUL (R64, R64)", "ADD_01 (R64, R64)", "MOV (R64, M64)", "MOV (M64, R64)", "VPXOR (XMM, XMM, XMM)",
     "DIV (R64)", "DIVPD (XMM, XMM)", "NOP",

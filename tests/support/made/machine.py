@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from cyclescope.backend.base import Capabilities
-from cyclescope.host.identity import Identity
+from cyclescope.host.identity import Hypervisor, Identity
 from cyclescope.host.x86_64 import BITS
 from tests.support.made.simulated import SimulatedBackend
 from tests.support.made.truth import Truth
 
 LACKS = ("XOP", "TBM", "AVX512_FP16")
 FORMS = ("IMUL (R64, R64)", "ADD_01 (R64, R64)", "VPADDD (XMM, XMM, XMM)")  # some that it executes
-IDENTITY = Identity("MadeByHand", "Simulated core", 6, 1, 0, "", "")
+IDENTITY = Identity("MadeByHand", "Simulated core", 6, 1, 0, "", Hypervisor.NONE)
 
 
 def leaves(without: tuple[str, ...] = LACKS) -> tuple[tuple[int, int, int, int, int, int], ...]:

@@ -14,6 +14,7 @@ from cyclescope.host.identity import (
     RISCV64,
     RUNNER_LEAF,
     X86_64,
+    Hypervisor,
     as_leaves,
     hwprobe,
     identify,
@@ -104,8 +105,10 @@ def test_the_brand_without_its_padding():
 
 
 def test_a_hypervisor_says_so():
-    assert identify(cpuid("GenuineIntel", 0x000906EA, ecx=1 << 31)).hypervisor == "yes"
-    assert identify(cpuid("GenuineIntel", 0x000906EA)).hypervisor == ""
+    assert identify(cpuid("GenuineIntel", 0x000906EA, ecx=1 << 31)).hypervisor is Hypervisor.THERE
+    assert identify(cpuid("GenuineIntel", 0x000906EA)).hypervisor is Hypervisor.NONE
+    other = {RUNNER_LEAF: (0, AARCH64, 0, 0)}
+    assert identify(other).hypervisor is Hypervisor.UNTOLD, "it does not tell programs"
 
 
 def test_nothing_known_is_no_crash():

@@ -13,15 +13,19 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import BackendUnavailable
+from cyclescope.host.identity import Hypervisor
 from cyclescope.host.topology import Topology
 from cyclescope.isa.table import load_table
+from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe import pairs, run
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
+from cyclescope.probe.placing import agreed, doubted
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.run import ask
-from cyclescope.remarks.probing import UnclearPair
+from cyclescope.remarks.probing import Placing, UnclearPair
+from cyclescope.remarks.remark import NOTHING
 from cyclescope.session.machines import load_model
 from cyclescope.session.probes import pairs_of
 
@@ -60,7 +64,7 @@ class Gone(Other):
         raise BackendUnavailable("the runner was killed")
 
 
-def asked(probe, times=1.0, share=1.0, other_kind=Other, quick=False, count=1):
+def asked(probe, times=1.0, share=1.0, other_kind=Other, quick=False, count=1, doubt=NOTHING):
     """What a probe says of a pair whose other CPU runs its kernels that share of the time."""
 
     @contextmanager
@@ -69,7 +73,7 @@ def asked(probe, times=1.0, share=1.0, other_kind=Other, quick=False, count=1):
         one.others.append(other)
         yield one, OtherCpu(other, lambda: share * time.monotonic())
 
-    machine = CpuPairs([CpuPair(0, n + 1, opened) for n in range(count)])
+    machine = CpuPairs([CpuPair(0, n + 1, opened) for n in range(count)], doubt=doubt)
     table = load_table("x86-64")
     (found,) = ask([probe], SimulatedBackend(load_model(CORE)), table, quick, pairs=machine)
     return {fact.subject: fact for fact in found.facts}
@@ -125,7 +129,7 @@ def test_without_memory_in_common_other_probes_go_on(monkeypatch):
         raise PermissionError(EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "memfd_create", refuse)
-    machine = pairs_of(Topology((0, 1), 2, {}, 0.0, "", None))
+    machine = pairs_of(Topology((0, 1), 2, {}, 0.0, "", None), Hypervisor.NONE)
     core = SimulatedBackend(load_model(CORE))
     moves, *others = ask(
         [PROBES["move-elimination"], SHARED, LINES], core, load_table("x86-64"), pairs=machine
@@ -172,7 +176,12 @@ def test_pairs_are_asked_however_long_others_took(monkeypatch):
     found = asked(SHARED, quick=True)
     assert all(fact.is_resolved for fact in found.values())
     left = []
-    monkeypatch.setattr(run, "_of_pairs", lambda *given: left.append(given[2].until - time.monotonic()))
+
+    def seen(probe, cases, core, *given):
+        left.append(core.until - time.monotonic())
+        return run.Asked(probe, (), ())
+
+    monkeypatch.setattr(run, "_of_pairs", seen)
     table, backend = load_table("x86-64"), SimulatedBackend(load_model(CORE))
     list(run.ask([PROBES["stack-engine"], SHARED], backend, table, quick=True))
     assert 8 < left[0] < 12, "two minutes are promised for all"
@@ -219,6 +228,68 @@ def test_how_well_a_line_has_to_be_known():
 def test_a_line_without_an_answer(handed):
     with pytest.raises(Unresolved, match="does not always answer"):
         judged(handed)
+
+
+def line(value, error=40.0, subject="CPU 0 and 1"):
+    return Fact("core-to-core", subject, CoreAnswer.VALUE, value, error, "cycles", "medium")
+
+
+def test_two_times_have_to_agree():
+    """682 cycles were told of CPUs that were 110 from each other in the run before."""
+    (both,) = agreed([line(110.0)], [line(168.0)])
+    assert (both.value - both.error, both.value + both.error) == (70.0, 208.0)
+    (apart,) = agreed([line(140.0, 48.0)], [line(682.0, 232.0)])
+    assert not apart.is_resolved
+    assert (apart.reason, apart.detail) == (UnclearPair.CHANGED.value, "92 to 914 cycles")
+
+
+def test_one_time_says_what_it_says():
+    open_one = Fact("core-to-core", "CPU 0 and 1", reason="busy")
+    for first, last in (([], [line(110.0)]), ([open_one], [line(110.0)]), ([line(110.0)], [open_one])):
+        assert agreed(first, last) == (line(110.0),)
+    assert agreed([open_one], [open_one]) == (open_one,)
+    assert agreed([line(110.0)], [line(682.0, subject="CPU 0 and 2")])[0].value == 682.0
+
+
+@pytest.mark.parametrize("doubt", [Placing.GUEST.of(), Placing.UNTOLD.of()])
+def test_where_a_host_may_move_cpus_answers_have_no_confidence(doubt):
+    found = asked(SHARED, doubt=doubt)
+    assert {(fact.is_resolved, fact.confidence, fact.reason) for fact in found.values()} == {
+        (True, "low", doubt.text)
+    }
+    assert "" in {fact.reason for fact in asked(SHARED).values()}
+    assert doubted([Fact("core-to-core", "x", reason="busy")], doubt)[0].confidence == ""
+
+
+@pytest.mark.parametrize(
+    ("hypervisor", "meaning"),
+    [
+        (Hypervisor.THERE, Placing.GUEST), (Hypervisor.UNTOLD, Placing.UNTOLD), (Hypervisor.NONE, None),
+    ],
+)  # fmt: skip
+def test_the_cpu_is_asked_whether_it_is_a_virtual_machines(hypervisor, meaning):
+    assert pairs_of(Topology((0, 1), 2, {}, 0.0, "", None), hypervisor).doubt.meaning is meaning
+
+
+def test_lines_are_asked_before_and_after_everything_else(monkeypatch):
+    """What has passes of its own is asked once, and so is everything where only pairs are asked."""
+    order, real = [], run._of_pairs
+
+    def seen(probe, *given):
+        order.append(probe.name)
+        return real(probe, *given)
+
+    monkeypatch.setattr(run, "_of_pairs", seen)
+    table, backend = load_table("x86-64"), SimulatedBackend(load_model(CORE))
+    order.extend(
+        f"{one.probe.name} told" for one in run.ask([PROBES["stack-engine"], LINES, SHARED], backend, table)
+    )
+    assert order == [
+        LINES.name, "stack-engine told", LINES.name, f"{LINES.name} told", SHARED.name, f"{SHARED.name} told",
+    ]  # fmt: skip
+    order.clear()
+    list(run.ask([LINES, SHARED], backend, table))
+    assert order == [LINES.name, SHARED.name]
 
 
 @pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])

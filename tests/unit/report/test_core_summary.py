@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.model.facts import HIGH, MEDIUM, CoreAnswer, Fact
+from cyclescope.model.facts import HIGH, LOW, MEDIUM, CoreAnswer, Fact
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.report.pages.core_summary import _CARD, _Counts, card_lines, card_text
+from cyclescope.report.probes import fact_lines
 
 FACTS = (
     Fact("cache-sets", "first level, size", CoreAnswer.VALUE, 48.0, 0.0, "KiB", HIGH),
@@ -48,6 +49,15 @@ def test_what_is_less_sure_says_so():
     assert "30.5 +-0.5 calls  (medium)" in text
     assert "(high)" not in text
     assert text.startswith("a machine\n\nfront end\n")
+
+
+def test_what_may_be_another_answer_at_another_time_says_why():
+    doubtful = Fact(
+        "core-to-core", "CPU 0 and 1", CoreAnswer.VALUE, 690.0, 235.0, "cycles", LOW, reason="a host moves it"
+    )
+    assert told("a line from one CPU to another", [doubtful]).confidence == "low: a host moves it"
+    assert "690.00 cycles  (low: a host moves it)" in card_text("a machine", [doubtful])
+    assert "690.00 cycles +-235.00  low confidence: a host moves it" in fact_lines([doubtful])[0]
 
 
 def test_the_widest_that_has_an_answer():

@@ -7,6 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cyclescope.host.identity import Hypervisor
 from cyclescope.host.topology import Topology
 from cyclescope.remarks.probing import NoPairs
 from cyclescope.session.probes import chosen_pairs, pairs_of
@@ -37,7 +38,7 @@ def test_what_shares_a_core_comes_first():
 
 
 def test_only_one_cpu():
-    assert pairs_of(topology((3,))).why_none.meaning is NoPairs.ALLOWED_ONE
+    assert pairs_of(topology((3,)), Hypervisor.NONE).why_none.meaning is NoPairs.ALLOWED_ONE
 
 
 def test_of_many_the_first_is_asked_with_some_at_equal_steps():

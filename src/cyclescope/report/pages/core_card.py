@@ -133,7 +133,8 @@ def _row(fact: Fact) -> tuple[str, str, str]:
     if not fact.is_resolved:
         return printable(fact.subject), "not resolved", printable(fact.reason)
     name = "" if fact.answer is CoreAnswer.VALUE else str(fact.answer)
-    return printable(fact.subject), ", ".join(filter(None, (name, _valued(fact)))), fact.confidence
+    sure = ": ".join(filter(None, (fact.confidence, printable(fact.reason))))
+    return printable(fact.subject), ", ".join(filter(None, (name, _valued(fact)))), sure
 
 
 def _valued(fact: Fact) -> str:

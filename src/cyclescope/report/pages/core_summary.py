@@ -174,10 +174,16 @@ def _pairs(by_probe: dict[str, dict[str, Fact]]) -> Iterator[CardLine]:
         values = sorted(fact.value for fact in found if fact.value is not None)
         if values:
             told = f"{values[0]:.2f} to {values[-1]:.2f} {found[0].unit}"
-            yield CardLine("pairs of CPUs", title, told, "")
+            yield CardLine("pairs of CPUs", title, told, _doubt(found))
         elif probe in by_probe:
             reason = next(iter(by_probe[probe].values())).reason
             yield CardLine("pairs of CPUs", title, f"{NOT_RESOLVED}: {_short(reason)}", "")
+
+
+def _doubt(facts: Sequence[Fact]) -> str:
+    """Why answers may be others at another time, nothing where they have no such reason."""
+    doubts = [fact for fact in facts if fact.reason]
+    return f"{doubts[0].confidence}: {_short(doubts[0].reason)}" if doubts else ""
 
 
 def _short(reason: str) -> str:

@@ -47,10 +47,11 @@ def _groups(facts: Sequence[Fact]) -> Iterator[dict[str, Any]]:
 def _row(fact: Fact, known: Sequence[Fact]) -> dict[str, Any]:
     answer = "" if fact.answer is CoreAnswer.VALUE else str(fact.answer)
     value = "" if fact.value is None else f"{round(fact.value, 2) + 0.0:.2f} {fact.unit}"
+    sure = ": ".join(filter(None, (fact.confidence, fact.reason)))
     error = f" ± {fact.error:.2f}" if fact.value is not None and fact.error else ""
     return {
         "subject": escaped(fact.subject), "answer": escaped(answer), "value": escaped(value + error),
-        "confidence": escaped(fact.confidence), "bar": _bar(fact, known),
+        "confidence": escaped(sure), "bar": _bar(fact, known),
     }  # fmt: skip
 
 

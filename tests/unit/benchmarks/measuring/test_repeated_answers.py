@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.measuring.answers import collected, contradictions
+from benchmarks.measuring.answers import collected, confident, contradictions
 
 
 def run_of(**facts):
@@ -43,3 +43,11 @@ def test_any_two_of_many_runs():
     found, _ = collected([run_of(a=(value, 0.4), b="fused") for value in (10.0, 10.5, 11.0)])
     assert set(contradictions(found)) == {("some", "a")}
     assert [one.run for one in found["some", "a"]] == [0, 1, 2]
+
+
+def test_answers_that_hold_for_their_time_alone_may_differ():
+    runs = [run_of(a=(110.0, 40.0)), run_of(a=(690.0, 230.0))]
+    runs[1]["probes"][0]["facts"][0]["confidence"] = "low"
+    found, _ = collected(runs)
+    assert set(contradictions(found)) == {("some", "a")}
+    assert not contradictions({question: confident(some) for question, some in found.items()})
