@@ -18,16 +18,20 @@ def finished(pausing: Pausing[Result]) -> Result:
 
 
 def in_turns(pausing: Iterable[Pausing[Result]]) -> Iterator[Result]:
-    """The results as they come; of those that need not wait, the first that paused least often goes on."""
-    waiting = dict.fromkeys(pausing, (0.0, 0))  # when it may go on, and how often it paused
+    """The results as they come; of those that need not wait, the first with the shortest pause goes on.
+
+    Pauses grow from look to look at the same kernels: who begins other kernels does not wait for those that
+    have been looked at for long, or questions of many stages would have no time left.
+    """
+    waiting = dict.fromkeys(pausing, (0.0, 0.0))  # when it may go on, and how long it paused
     while waiting:
         now = time.monotonic()
         chosen = min(waiting, key=lambda one: (max(waiting[one][0], now), waiting[one][1]))
-        ready, pauses = waiting.pop(chosen)
+        ready, _ = waiting.pop(chosen)
         time.sleep(max(ready - now, 0.0))
         try:
             seconds = next(chosen)
         except StopIteration as end:
             yield end.value
         else:
-            waiting[chosen] = (time.monotonic() + seconds, pauses + 1)
+            waiting[chosen] = (time.monotonic() + seconds, seconds)

@@ -58,18 +58,30 @@ def test_where_all_pause_the_first_to_be_ready_is_waited_for(clock):
     assert clock.slept == 3.0, "b is ready at 4 and a at 6, of which each works 1"
 
 
-def test_who_paused_least_goes_on_first(clock):
-    """So that every question was looked at before one is looked at for long."""
+def turns_of(clock, **pauses):
+    """In which order some go on, each of which works for longer than a pause before each, and at the end."""
     order = []
 
-    def noted(name, pauses):
-        for _ in range(pauses):
+    def noted(name, some):
+        for pause in (*some, None):
             order.append(name)
-            yield 0.0
-        return name
+            clock.now += 10.0
+            if pause is not None:
+                yield pause
 
-    list(in_turns([noted("a", 3), noted("b", 1)]))
-    assert order == ["a", "b", "a", "a"]
+    list(in_turns(noted(*one) for one in pauses.items()))
+    return "".join(order)
+
+
+def test_every_question_is_looked_at_before_one_is_looked_at_for_long(clock):
+    assert turns_of(clock, a=(0.0, 0.0, 0.0), b=(0.0,)) == "ababaa"
+
+
+def test_other_kernels_do_not_wait_for_those_that_were_looked_at_for_long(clock):
+    """Stages of one question, each of which pauses anew: they came last, and had no time left."""
+    looks, stages = (0.1, 0.2, 0.4, 0.8, 1.6), (0.1, 0.2, 0.1, 0.2, 0.1, 0.2)
+    order = turns_of(clock, a=looks, b=stages, **dict.fromkeys("cdefgh", looks))
+    assert order[: order.rindex("b")].count("a") < 5, order
 
 
 def test_one_alone_sleeps(clock):
