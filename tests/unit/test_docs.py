@@ -7,7 +7,7 @@ import importlib
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -26,23 +26,22 @@ PACKAGE = Path(cyclescope.__file__).parent
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "README.md"]
 NAMED = re.compile(r"`((?:[\w.]+/)*[\w.]+/?\w+\.(?:py|c|h))`")  # a file; NAME stands for any
 MADE_UP = {"a.py", "kernels.py"}  # of examples
+FOLDER = re.compile(r"`((?:\w+/)+)(?:\w+\.\w+)?`|`((?:\w+/)+\w+)`")
+TOPS = (PACKAGE, ROOT, PACKAGE / "native")
 
 
-def is_there(name: str) -> bool:
-    """Whether a file is in the package or the repository, wherever its folder is."""
+def is_there(name: str, folders: Iterable[str]) -> bool:
+    """Whether a file is in the package or the repository, or in a folder that the page names."""
     if "NAME" in name:
         name = name.replace("NAME", "aarch64") if name.startswith(("isa", "kernel", "native", "host")) else ""
-    places = (PACKAGE / name, ROOT / name, PACKAGE / "native" / name)
-    return (
-        not name
-        or any(place.exists() for place in places)
-        or any(any(place.rglob(name)) for place in (PACKAGE, ROOT / "tools"))
-    )
+    return not name or any((top / folder / name).exists() for top in TOPS for folder in folders)
 
 
 def lost(text: str) -> list[str]:
     """Files that a page names and nobody has."""
-    return sorted({name for name in NAMED.findall(text) if name not in MADE_UP and not is_there(name)})
+    folders = ["", *{name.replace("NAME", "aarch64") for found in FOLDER.findall(text) for name in found}]
+    names = {name for name in NAMED.findall(text) if name not in MADE_UP}
+    return sorted(name for name in names if not is_there(name, folders))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -54,6 +53,7 @@ def test_a_file_that_is_lost_is_seen():
     assert lost("`infer/nowhere.py` and `measure/sampling.py`, `kernel/NAME/dialect.py`") == [
         "infer/nowhere.py"
     ]
+    assert lost("in `infer/ports/`: `facts.py`, `timed.py`") == ["facts.py"]
 
 
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
