@@ -14,6 +14,7 @@ from cyclescope.analyze.cost.changes import LEAST_PROVED, MOST_PROVED
 from cyclescope.analyze.depend.loop_carried import components, loop_carried, slowest_chain, slowest_cycle
 from cyclescope.analyze.predict.bounds import evenly
 from cyclescope.analyze.predict.by_simulation import Simulation
+from cyclescope.analyze.predict.effects import EFFECTS
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction
@@ -234,6 +235,15 @@ def test_proved_latencies_are_left_out_only_where_they_decide_nothing(body, mach
     assert found.lower >= min(least, found.cycles)
     assert (found.least_chain, found.most_chain) == (least, most)
     assert found.interval() == found.interval_with(least)
+
+
+@given(bodies, st.sampled_from(MACHINES), st.booleans())
+def test_effects_that_are_not_asked_are_none(body, machine, loop):
+    found = machine.bounds(msgspec.structs.replace(body, loop=loop), simulate=False)
+    for effect in EFFECTS:
+        cycles = effect.of(found.situation)
+        assert found.deciding.get(effect.name, 0.0) == cycles
+        assert not cycles or not effect.needs or effect.needs & found.graph.traits
 
 
 @given(bodies, st.sampled_from(MACHINES))

@@ -81,6 +81,8 @@ def case_of(origin: ProgramBlock, notion: str) -> BlockCase:
 
 def placed(block: Block, address: int, loop: bool) -> Block:
     """A block whose code begins at an address: which lines a loop has bytes in counts."""
+    if not address and loop == block.loop:
+        return block
     moved = (msgspec.structs.replace(one, address=one.address + address) for one in block)
     return msgspec.structs.replace(block, instructions=tuple(moved), loop=loop)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
 
@@ -27,13 +26,14 @@ from cyclescope.analyze.cost.latencies import (
     CostVariant,
     PlacedLatencies,
 )
+from cyclescope.analyze.cost.resources import SharedResources
+from cyclescope.analyze.cost.traits import IS_RENAMED, IS_SLOW_ALONE, KEEPS_BUSY, form_traits
 from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.behaviour.published import CoreBehaviour, MoreWork
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel, Operation
-from cyclescope.model.ports import resource_ports
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Units
 
 _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
@@ -77,6 +77,16 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
                 ports = sum(1 << p for p in set(op.ports))
                 sums[ports] = sums.get(ports, 0.0) + op.count * op.cycles
         return tuple(sums.items())
+
+    @cached_property
+    def traits(self) -> int:
+        """What it is, has or does, as bits of `cost.traits`."""
+        own = (
+            bool(self.uses) * KEEPS_BUSY
+            | bool(self.alone) * IS_SLOW_ALONE
+            | self.variant.renamed * IS_RENAMED
+        )
+        return form_traits(self.form) | own
 
     def loads(self, source: int) -> bool:
         """Whether a source is data in memory."""
@@ -190,8 +200,7 @@ class PlacedCosts:
         self._ends: dict[tuple[str, tuple[Node, ...]], AllEnds] = {}
         self._costs: dict[str, FormCost | None] = {}
         self._borrowed: dict[str, bool] = {}
-        self._capacities = {name: most for name, most in machine.resources.items() if most > 0}
-        self._units = {name for name in self._capacities if not resource_ports(name, machine.ports)}
+        self._shared = SharedResources(machine)
 
     def with_ends(self, ends: str) -> PlacedCosts:
         """The same with another end of ranges; what does not depend on that is looked up once for both."""
@@ -332,32 +341,8 @@ class PlacedCosts:
             tuple(table.base_of(column) for column in columns), _killed(form),
             frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
             table.guessed(column_of), slots_of(cost), () if idle else self._operations(form, cost),
-            alone, () if variant.idiom else tuple(self._uses(cost, alone)),
+            alone, () if variant.idiom else tuple(self._shared.uses(cost, alone)),
         )  # fmt: skip
-
-    def _uses(self, cost: FormCost, alone: float) -> Iterator[tuple[str, float]]:
-        """Cycles by shared resource; what is slower alone than its ports explain has its unit for as long."""
-        unit = self._unit(cost) if alone and self._units else ""
-        for name, cycles in cost.resources.items():
-            if name in self._capacities and name != unit:
-                yield name, cycles / self._capacities[name]
-        if unit:
-            yield unit, max(cost.resources.get(unit, 0.0) / self._capacities[unit], alone)
-
-    def _unit(self, cost: FormCost) -> str:
-        """The unit without a port that a slow form is known to keep busy, or forms of its operations are."""
-        names = self._units & cost.resources.keys() or self._units_of.get(cost.operations or (), set())
-        return min(names) if len(names) == 1 and cost.operations else ""
-
-    @cached_property
-    def _units_of(self) -> dict[tuple[Operation, ...], set[str]]:
-        """Units by the operations of forms that keep them busy and are slower than their ports explain."""
-        found: dict[tuple[Operation, ...], set[str]] = {}
-        for cost in self.machine.forms.values():
-            own = self._units & cost.resources.keys()
-            if own and unexplained(cost, self.machine.core):
-                found.setdefault(cost.operations or (), set()).update(own)
-        return found
 
     def _operations(self, form: InstructionForm, cost: FormCost) -> tuple[Operation, ...]:
         """The micro-operations; of those that were not found out, what any access to memory needs."""

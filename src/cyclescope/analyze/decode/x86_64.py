@@ -27,6 +27,8 @@ _FLOWS = {
 _GOING = frozenset((Flow.BRANCH, Flow.JUMP, Flow.CALL))  # to an address, if it is in the code
 _LONGEST = 15
 _SEGMENTS = ("FS", "GS")
+_PREFIXES, _WITHOUT = ("lock", "rep", "repne"), (False,) * 3
+_MARKED = ("R8l", "R8h")  # classes of operands that marks tell apart
 _Key = tuple[object, ...]
 
 
@@ -39,6 +41,7 @@ def _library() -> ModuleType:
     return iced_x86
 
 
+@cache
 def _names(enum: object) -> dict[int, str]:
     items = ((getattr(enum, name), name) for name in dir(enum) if name[0].isupper())
     return {value: name for value, name in items if isinstance(value, int)}
@@ -63,17 +66,34 @@ class _Filling(NamedTuple):
     explicit: tuple[tuple[int, int, str], ...]  # position, iced's number, kind
     mask: int  # position or -1
     blocks: tuple[tuple[int, int], ...]  # positions that stand for several registers, and how many
+    goes: bool  # whether an operand is relative to the address
 
 
 class _FormsOfCode(NamedTuple):
     """The forms of one of iced's codes by what tells them apart; `only` where there is one.
 
-    With `prefixed` an EVEX prefix may say more of an instruction: masks, broadcasts, rounding.
+    With `prefixed` an EVEX prefix may say more of an instruction: masks, broadcasts, rounding. `plain` are
+    those without and with memory where instructions of the code differ in nothing else but prefixes, which
+    with `repeated` tell forms apart.
     """
 
     by_key: dict[_Key, InstructionForm]
     only: InstructionForm | None
     prefixed: bool
+    plain: tuple[InstructionForm | None, InstructionForm | None] | None
+    repeated: bool
+
+    @classmethod
+    def of(cls, same: Sequence[InstructionForm], prefixed: bool) -> _FormsOfCode:
+        """Those of a code."""
+        forms = {_key_of(form): form for form in same}
+        marked = any(key[-1] for key in forms) or any(op.cls in _MARKED for f in same for op in f.operands)
+        without, within = (forms.get((memory, *_UNSAID, *_WITHOUT, ())) for memory in (False, True))
+        return cls(
+            forms, next(iter(forms.values())) if len(forms) == 1 else None, prefixed,
+            None if marked or prefixed else (without, within),
+            any(not form.attributes.isdisjoint(_PREFIXES) for form in same),
+        )  # fmt: skip
 
 
 class _Placed(NamedTuple):
@@ -206,7 +226,7 @@ class X86Decoder:
         if known is not None:
             return known if known.address == address else msgspec.structs.replace(known, address=address)
         found = self._made(ins, own, address)
-        if found.form is not None and all(op.kind != "branch" for op in found.form.operands):
+        if found.form is not None and not self._fillings[found.form.id].goes:
             self._known.keep(own, found)
         return found
 
@@ -221,10 +241,11 @@ class X86Decoder:
         filling = self._fillings.get(form.id) or self._filled(form, ins)
         registers, memory, immediates = self._values(filling, ins, placed)
         target = placed.immediate.symbol if placed.immediate else ""
+        made = BlockInstruction(form, text, line, address, own, registers, memory, immediates, target)
+        if not filling.blocks:
+            return made
         further = {position: _following(registers[position], count) for position, count in filling.blocks}
-        return BlockInstruction(
-            form, text, line, address, own, registers, memory, immediates, target, "", further
-        )
+        return msgspec.structs.replace(made, further=further)
 
     def _find(self, ins: Any) -> InstructionForm | None:
         """The form of an instruction; prefixes that mean nothing to it are passed over."""
@@ -232,6 +253,10 @@ class X86Decoder:
         if forms.only is not None:
             return forms.only
         kinds = [ins.op_kind(i) for i in range(ins.op_count)]
+        if forms.plain is not None and not (
+            forms.repeated and (ins.has_lock_prefix or ins.has_rep_prefix or ins.has_repne_prefix)
+        ):
+            return forms.plain[self._in_memory in kinds]
         key = (self._in_memory in kinds, *(_said_by_evex(ins) if forms.prefixed else _UNSAID))
         prefixes = ins.has_lock_prefix, ins.has_rep_prefix, ins.has_repne_prefix
         marks = self._marks(ins, kinds)
@@ -245,10 +270,7 @@ class X86Decoder:
     def _forms_of(self, ins: Any) -> _FormsOfCode:
         """The forms of an instruction's code."""
         same = _forms_by_code().get(self._codes[ins.code], ())
-        prefixed = ins.encoding in self._prefixed
-        forms = {_key_of(form): form for form in same}
-        found = _FormsOfCode(forms, next(iter(forms.values())) if len(forms) == 1 else None, prefixed)
-        self._forms[ins.code] = found
+        found = self._forms[ins.code] = _FormsOfCode.of(same, ins.encoding in self._prefixed)
         return found
 
     def _marks(self, ins: Any, kinds: list[int]) -> tuple[tuple[int, str], ...]:
@@ -281,6 +303,7 @@ class X86Decoder:
             tuple((p, i, operands[p].kind) for p, i in zip(explicit, shown, strict=False)),
             1 if masked else -1,
             tuple((i, BLOCKS[op.fixed]) for i, op in enumerate(operands) if op.fixed in BLOCKS),
+            any(op.kind == "branch" for op in operands),
         )
         self._fillings[form.id] = filling
         return filling

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.cost.changes import LEAST_PROVED
-from cyclescope.analyze.cost.instruction import PlacedCost
+from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import EXECUTED, FIRST, SECOND, CostVariant
+from cyclescope.analyze.cost.traits import GOES_SOMETIMES, LOADS, PASSES, STORES
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import (
     STACK_POINTER,
@@ -26,7 +27,7 @@ from cyclescope.analyze.decode.locations import (
 from cyclescope.analyze.depend.compiled.chains import Chains, Passed, chains
 from cyclescope.analyze.depend.memory import Memory, Passage
 from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves, only_compares
-from cyclescope.analyze.depend.standing import Standing, Standings
+from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.depend.ways import KnownWays
 from cyclescope.isa.registry import mnemonics
 from cyclescope.model.behaviour.published import CoreBehaviour
@@ -116,6 +117,14 @@ class Graph(msgspec.Struct, frozen=True, dict=True):
         return self.through.passages
 
     @cached_property
+    def traits(self) -> int:
+        """What is out of the ordinary about it, as bits of `cost.traits`."""
+        found = PASSES if self.memory else 0
+        for placed in self.costs:
+            found |= placed.traits
+        return found
+
+    @cached_property
     def chains(self) -> Chains | None:
         """What compiled code says of the graph, None where Python has to look."""
         early = self.behaviour.early
@@ -155,42 +164,41 @@ def build(instructions: Sequence[BlockInstruction], standings: Standings) -> Gra
     return _Builder(tuple(instructions), standings).graph()
 
 
-def rebuilt(graph: Graph, standings: Standings) -> Graph:
+def rebuilt(graph: Graph, costs: PlacedCosts) -> Graph:
     """The graph of the same block with other costs of the same machine."""
-    builder, costs = _Builder(graph.instructions, standings, graph), standings.costs
-    if costs.ends == LEAST_PROVED and graph.memory:  # it takes no time then: other surroundings
-        return builder.graph()
-    return builder.graph([costs.like(placed) for placed in graph.costs])
+    found = [costs.like(placed) for placed in graph.costs]
+    if costs.ends == LEAST_PROVED:  # memory takes no time then
+        for number in {number for p in graph.memory for number in (p.load[0], p.store[0])}:
+            placed = graph.costs[number]
+            renamed = msgspec.structs.replace(placed.variant, renamed=True, passing=None, passes=False)
+            found[number] = costs.get(placed.form, renamed)
+    return msgspec.structs.replace(graph, costs=tuple(found))
 
 
 class _Builder:
-    def __init__(
-        self, instructions: tuple[BlockInstruction, ...], standings: Standings, like: Graph | None = None
-    ) -> None:
+    def __init__(self, instructions: tuple[BlockInstruction, ...], standings: Standings) -> None:
         self.instructions = instructions
         self.costs = standings.costs
         self.behaviour = self.costs.behaviour
         self._standings = standings
-        if like is None:
-            self.standing = standings.of(instructions)
-        self.places = like.places if like is not None else tuple([one.places for one in self.standing])
-        self.through = like.through if like is not None else self._through_memory()
+        self.standing = standings.of(instructions)
+        self.places = tuple([one.places for one in self.standing])
+        self.traits = 0
+        for one in self.standing:
+            self.traits |= one.plain.traits
+        self.through = self._through_memory()
         self.memory = self.through.passages
 
-    @cached_property
-    def standing(self) -> list[Standing]:
-        """What is known of every instruction by its registers."""
-        return self._standings.of(self.instructions)
-
-    def graph(self, known: list[PlacedCost] | None = None) -> Graph:
-        """Everything together; costs in their surroundings that are `known` are not looked for."""
-        chosen = self._chosen() if known is None else known
+    def graph(self) -> Graph:
+        """Everything together."""
         late = self.costs.forward - self.costs.load
-        return Graph(self.instructions, tuple(chosen), self.places, self.through, self.behaviour, late)
+        return Graph(
+            self.instructions, tuple(self._chosen()), self.places, self.through, self.behaviour, late
+        )  # fmt: skip
 
     def _through_memory(self) -> Memory:
-        loads = self.behaviour.banks or self.behaviour.crossing
-        if not loads and not any(one.plain.stores for one in self.standing):
+        asked = LOADS | STORES if self.behaviour.banks or self.behaviour.crossing else STORES
+        if not self.traits & asked:
             return Memory()
         return self._standings.memory(self.instructions, self.standing)
 
@@ -198,7 +206,8 @@ class _Builder:
 
     def _chosen(self) -> list[PlacedCost]:
         """The cost of every instruction in its surroundings."""
-        fused = fused_pairs(self.instructions, self.behaviour)
+        pairs = self.traits & GOES_SOMETIMES
+        fused = fused_pairs(self.instructions, self.behaviour) if pairs else set()
         joined = joined_moves(self.instructions, self.behaviour)
         renamed = self._renamed()
         passing, passes = self._known_ways()
@@ -228,7 +237,7 @@ class _Builder:
         return any([one.latency is not None or one.later for one in self.instructions])  # noqa: C419 - quicker
 
     def _known_ways(self) -> tuple[dict[int, float], set[int]]:
-        if not self.memory or not self.behaviour.passing or self.costs.ends == LEAST_PROVED:
+        if not self.memory or not self.behaviour.passing:
             return {}, set()
         sooner = self.costs.vector_load - self.costs.load
         ways = KnownWays(
@@ -243,8 +252,6 @@ class _Builder:
 
     def _renamed(self) -> set[int]:
         """Loads and stores whose data do not go through memory."""
-        if self.costs.ends == LEAST_PROVED:
-            return {number for p in self.memory for number in (p.load[0], p.store[0])}
         if not self.behaviour.renamed:
             return set()
         pairs = [(p.load, p.store) for p in self.memory]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from cyclescope.analyze.cost.changes import LEAST_PROVED, MOST_PROVED
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
@@ -20,15 +19,10 @@ class Graphs:
         self.machine = machine
         self.costs = PlacedCosts(machine, stand_in=stand_in)
         self._standings = Standings(self.costs)
-        self._differing: dict[tuple[int, str, bool], tuple[PlacedCost, bool]] = {}
-
-    @cached_property
-    def _least(self) -> Standings:
-        return Standings(self.costs.with_ends(LEAST_PROVED))
-
-    @cached_property
-    def _most(self) -> Standings:
-        return Standings(self.costs.with_ends(MOST_PROVED))
+        self._with = {ends: self.costs.with_ends(ends) for ends in (LEAST_PROVED, MOST_PROVED)}
+        self._differing: dict[tuple[str, bool], dict[int, tuple[PlacedCost, bool]]] = {
+            (ends, whole): {} for ends in self._with for whole in (False, True)
+        }
 
     def of(self, instructions: Sequence[BlockInstruction]) -> Graph:
         """The graph of a block, all of whose instructions the machine knows."""
@@ -36,7 +30,7 @@ class Graphs:
 
     def with_ends(self, graph: Graph, ends: str) -> Graph:
         """The same graph with the least or the most latencies that are proved."""
-        return rebuilt(graph, self._with(ends))
+        return rebuilt(graph, self._with[ends])
 
     def may_differ(self, graph: Graph, ends: str) -> bool:
         """Whether chains may take another time with the least or the most latencies that are proved.
@@ -46,20 +40,19 @@ class Graphs:
         if graph.memory and ends == LEAST_PROVED:  # memory takes no time then
             return True
         whole = bool(graph.memory)
-        return any([self._differs(placed, ends, whole) for placed in graph.costs])  # noqa: C419 - quicker
+        known = self._differing[ends, whole]
+        for placed in graph.costs:
+            found = known.get(id(placed))
+            if found is None:  # kept with its cost, so that no other gets its id
+                found = known[id(placed)] = placed, self._differs(placed, ends, whole)
+            if found[1]:
+                return True
+        return False
 
     def _differs(self, placed: PlacedCost, ends: str, whole: bool) -> bool:
         """Whether a value takes another time from others; if not `whole`, one in a register or a flag."""
-        key = id(placed), ends, whole
-        found = self._differing.get(key)
-        if found is None:
-            other = self._with(ends).costs.like(placed)
-            differs = other is not placed and _ways(placed, whole) != _ways(other, whole)
-            found = self._differing[key] = placed, differs  # kept, so that no other gets its id
-        return found[1]
-
-    def _with(self, ends: str) -> Standings:
-        return self._least if ends == LEAST_PROVED else self._most
+        other = self._with[ends].like(placed)
+        return other is not placed and _ways(placed, whole) != _ways(other, whole)
 
 
 def _ways(placed: PlacedCost, whole: bool) -> object:

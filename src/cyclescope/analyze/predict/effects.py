@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
+from cyclescope.analyze.cost import traits
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
@@ -57,13 +58,15 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     `name` is that of JSON, `words` are those of reports. It has `cycles`, one number, or `parts`: cycles by
     the name of what the loop keeps busy (a resource, a unit), of which the greatest counts. Where it is
-    `assumed`, a core that is as the model says may be faster.
+    `assumed`, a core that is as the model says may be faster. Of blocks without the trait that it `needs`, if
+    there is one, it is 0: they are not asked.
     """
 
     name: str
     words: str
     data: Data
     assumed: bool = False
+    needs: int = 0
     cycles: Callable[[Situation], float] | None = None
     parts: Callable[[Situation], Mapping[str, float]] | None = None
 
@@ -80,16 +83,16 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 RESOURCES = "resources"
 EFFECTS = (
-    Effect(name="taken_branches", words="taken branches", data=Data.NONE,
+    Effect(name="taken_branches", words="taken branches", data=Data.NONE, needs=traits.GOES,
            cycles=lambda s: bounds.branches(s.costs, s.block.loop and not s.is_measured)),
     Effect(name=RESOURCES, words="shared resources", data=Data.THROUGHPUT, assumed=True,
-           parts=lambda s: bounds.resources(s.costs)),
+           needs=traits.KEEPS_BUSY, parts=lambda s: bounds.resources(s.costs)),
     Effect(name="units", words="units without a port", data=Data.THROUGHPUT, assumed=True,
-           parts=lambda s: bounds.units(s.costs)),
+           needs=traits.IS_SLOW_ALONE, parts=lambda s: bounds.units(s.costs)),
     Effect(name="code_lines", words="lines of its code", data=Data.NONE, assumed=True,
            cycles=lambda s: bounds.code_lines(s.block, s.costs, s.behaviour.lines)),
     Effect(name="locked", words="locked instructions", data=Data.LATENCY, assumed=True,
-           cycles=lambda s: bounds.locked(s.costs, s.forward)),
+           needs=traits.IS_LOCKED, cycles=lambda s: bounds.locked(s.costs, s.forward)),
     Effect(name="stores", words="stores to different places", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.chunks),
     Effect(name="load_banks", words="banks of the cache", data=Data.NONE, assumed=True,
@@ -97,13 +100,14 @@ EFFECTS = (
     Effect(name="line_crossing", words="loads or stores across lines", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.crossing),
     Effect(name="cache_waits", words="loads that wait for stores to be in the cache", data=Data.LATENCY,
-           assumed=True, cycles=lambda s: cache_waits(s.graph, s.behaviour, s.machine.core.width)),
+           assumed=True, needs=traits.PASSES,
+           cycles=lambda s: cache_waits(s.graph, s.behaviour, s.machine.core.width)),
     Effect(name="memory_trips", words="round trips through memory", data=Data.LATENCY, assumed=True,
-           cycles=lambda s: memory_trips(s.graph, s.behaviour.passing)),
+           needs=traits.PASSES, cycles=lambda s: memory_trips(s.graph, s.behaviour.passing)),
     Effect(name="late_loads", words="loads that come late among others", data=Data.THROUGHPUT, assumed=True,
-           cycles=lambda s: late_loads(s.graph, s.behaviour.late_loads)),
+           needs=traits.LOADS_GENERAL, cycles=lambda s: late_loads(s.graph, s.behaviour.late_loads)),
     Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,
-           cycles=lambda s: renamed_memory(s.graph)),
+           needs=traits.IS_RENAMED, cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip
 ASSUMED = tuple(effect.name for effect in EFFECTS if effect.assumed)
 

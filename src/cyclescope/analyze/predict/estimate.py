@@ -8,6 +8,7 @@ import msgspec
 
 from cyclescope.analyze.cost.changes import LEAST_PROVED, MOST_PROVED
 from cyclescope.analyze.cost.instruction import PlacedCost
+from cyclescope.analyze.cost.traits import IS_SLOW_ALONE
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
@@ -23,7 +24,7 @@ from cyclescope.analyze.predict.prediction import (
     PORTS_FIXED,
     SCHEDULED,
 )
-from cyclescope.analyze.predict.uncertainty import interval
+from cyclescope.analyze.predict.uncertainty import factors, interval
 from cyclescope.analyze.predict.watched import AVERAGING
 from cyclescope.model.binding import port_bound
 from cyclescope.model.machine import ASSUMED, EXTRACTED
@@ -82,8 +83,9 @@ class BlockBounds:
             found[PORTS_FIXED] = max(self.evenly, default=0.0)
         found[FRONT_END] = max(bounds.front_end(self.costs, self.machine.core), self.fetched)
         found[LOOP_CARRIED] = self.slowest_chain
+        traits = self.graph.traits
         for effect in EFFECTS:
-            cycles = effect.of(self.situation)
+            cycles = effect.of(self.situation) if not effect.needs or effect.needs & traits else 0.0
             if cycles:
                 found[effect.name] = cycles
         if self._in_order:
@@ -107,8 +109,10 @@ class BlockBounds:
         say what is sure of them), and the throughput of forms that the machine's own model does not know.
         """
         sure = [c for n, c in self.deciding.items() if n not in _UNSURE]
-        own = [placed for placed in self.costs if placed.alone and self._is_known(placed)]
-        rest = max(*sure, self._sure_front_end, max(bounds.units(own, sure=True).values(), default=0.0))
+        rest = max(*sure, self._sure_front_end)
+        if IS_SLOW_ALONE & self.graph.traits:
+            own = [placed for placed in self.costs if placed.alone and self._is_known(placed)]
+            rest = max([rest, *bounds.units(own, sure=True).values()])
         if self.slowest_chain > rest:  # what is proved of it is no more
             rest = max(rest, self.least_chain)
         return min(rest, self.cycles)
@@ -154,8 +158,9 @@ class BlockBounds:
 
         What is proved of the slowest chain is asked for only where the chain can make the least.
         """
-        whole = self.interval_with(self.slowest_chain, upper)
-        if not self._may_be_less or whole == self.interval_with(0.0, upper):
+        whole, chain = self.interval_with(self.slowest_chain, upper), self.slowest_chain
+        makes_it = chain * factors(self.machine.provenance.kind, LOOP_CARRIED)[0] >= whole[0]
+        if not makes_it or not self._may_be_less or whole == self.interval_with(0.0, upper):
             return whole
         return self.interval_with(self.least_chain, upper)
 

@@ -61,7 +61,8 @@ _NO_SPREAD = Spread()
 
 
 @cache
-def _factors(kind: str, bound: str) -> _Factors:
+def factors(kind: str, bound: str) -> _Factors:
+    """The factors of a bound on a model of some kind of provenance."""
     return SPREADS.get(kind, _NO_SPREAD).of(bound)
 
 
@@ -83,7 +84,7 @@ def interval(
     for name, cycles in bounds.items():
         if name not in NO_BOUNDS:
             low, high = sure.get(name, (cycles, cycles))
-            factors = _factors(kind, name)
-            least.append(low * factors[0])
-            most.append(high * factors[1])
+            smaller, greater = factors(kind, name)
+            least.append(low * smaller)
+            most.append(high * greater)
     return max(least) if spread.asked else min(max(least), lower), max(most)

@@ -62,6 +62,14 @@ def test_graphs_of_other_ends_are_those_of_such_costs(text, kind, ends):
     graphs = Graphs(machine(kind))
     graph = graphs.of(block(text).instructions)
     found = graphs.with_ends(graph, ends)
-    wanted = build(graph.instructions, Standings(PlacedCosts(graphs.machine, ends)))
+    anew = PlacedCosts(graphs.machine, ends)
+    wanted = build(graph.instructions, Standings(anew))
+    if ends == LEAST_PROVED:  # memory takes no time
+        stored = {access[0] for p in graph.memory for access in (p.load, p.store)}
+        variants = (CostVariant(renamed=number in stored) for number in range(len(graph.costs)))
+        costs = tuple(
+            anew.get(c.form, v) if v.renamed else c for c, v in zip(wanted.costs, variants, strict=True)
+        )
+        wanted = msgspec.structs.replace(wanted, costs=costs)
     assert (found.inputs, found.base, found.carried) == (wanted.inputs, wanted.base, wanted.carried)
     assert graphs.may_differ(graph, ends) or slowest_chain(found) == slowest_chain(graph)
