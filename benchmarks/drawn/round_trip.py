@@ -23,9 +23,10 @@ import msgspec
 from benchmarks.lib.common import Check, at_least, checks_table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.front_end.undivided import MICROCODE
 from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.ports.approach import read_approach
-from cyclescope.infer.ports.builder import MICROCODED, PortBuilder
+from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.in_order import TOGETHER, InOrder
 from cyclescope.infer.timing.results import HIGH, MEDIUM
 from cyclescope.isa.find.pattern import select
@@ -146,7 +147,7 @@ class Comparison:
         right = found is not None and _usage(found, self.found_kinds) == _usage(ports, self.kinds, counted)
         known = all(frozenset(op.ports) in self.sets and (counted or op.cycles == 1) for op in truth)
         told = known and self.builder.facts.knows_memory(form)
-        identifiable = told and (counted or (cost.slots or 0) < MICROCODED)
+        identifiable = told and (counted or (cost.slots or 0) < MICROCODE)
         return Verdict(form.id, shown(cost, self.machine), usage.ports, right, identifiable, usage.confidence)
 
 

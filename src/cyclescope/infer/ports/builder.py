@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from cyclescope.infer.front_end.undivided import MICROCODE
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import LATE_TURNS, SLOWER, Explanation, most_needed
 from cyclescope.infer.ports.evidence import PortFacts
@@ -23,7 +24,6 @@ from cyclescope.remarks.ports import NoPorts, Usage, group_of
 from cyclescope.remarks.remark import NOTHING, Remark, together
 
 NOISE = 0.08  # micro-operations: less of a resource is none
-MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 _WHOLE = 1.0  # micro-operations by which an explanation misses a class: as much as one that it has or lacks
 CERTAIN = 0.995  # of the odds: `high` promises as much
@@ -176,7 +176,7 @@ class PortBuilder:
         confined = self.facts.confined.get(form.id)
         if confined is None:
             return PortUsage(shown, None, remarks=why_none or (NoPorts.UNMEASURED.of(),))
-        microcoded = slots is not None and slots > MICROCODED
+        microcoded = slots is not None and slots > MICROCODE
         found = self.judge.explain(form, throughput or math.inf, None if microcoded else shown)
         return self._combined(form, found, confined, shown, microcoded, throughput or 0.0)
 

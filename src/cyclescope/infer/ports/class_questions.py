@@ -10,8 +10,9 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import combinations, product
 
+from cyclescope.infer.front_end.undivided import MICROCODE
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.ports.builder import MICROCODED, PortBuilder, PortUsage
+from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, stores
 from cyclescope.infer.ports.evidence import EITHER, PortFacts
 from cyclescope.infer.ports.questions import LONGEST_PAIR, made
@@ -188,7 +189,7 @@ def _may_block(facts: PortFacts, form: str) -> bool:
         return False
     slots, cycles = facts.front_end.slots.get(form, math.inf), facts.front_end.throughputs[form]
     fast, slow = UNIT
-    return slots <= MICROCODED and fast <= cycles <= slow and form not in facts.classes.widths
+    return slots <= MICROCODE and fast <= cycles <= slow and form not in facts.classes.widths
 
 
 def _hiding(facts: PortFacts, form: InstructionForm, width: int) -> int:
