@@ -14,10 +14,13 @@ from cyclescope.measure.record import FAILED, NOISY, STABLE
 from cyclescope.measure.sampling import DISTURBED, Measurement
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe import looks
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.edges import inside
 from cyclescope.probe.interval import Interval, interval_of
 from cyclescope.probe.levels import is_higher
 from cyclescope.probe.looks import Looks, look
-from cyclescope.probe.question import ProbeVerdict, Unresolved
+from cyclescope.probe.plateaus import WALKED, level_end, levels_of
+from cyclescope.probe.question import ProbeVerdict, Readings, Unresolved
 from cyclescope.probe.run import _bounded
 from cyclescope.probe.turns import finished
 
@@ -83,6 +86,60 @@ def test_what_varies_has_the_median_of_all_rounds():
     assert found.value == pytest.approx(110)
     assert found.error == pytest.approx(16)
     assert not found.is_steady
+
+
+@pytest.mark.parametrize(("rounds", "told"), [((1.0, 2.0, 3.0), False), ((1.0, 2.0, 3.0, 4.0), True)])
+def test_four_rounds_have_quarters(rounds, told):
+    seen = Looks(experiment())
+    seen.add(measured(rounds[1], verdict=NOISY, rounds=rounds))
+    assert (seen.median != seen.interval) == told
+
+
+def test_a_range_is_looked_at_in_eighths():
+    assert list(inside(100, 180)) == list(range(110, 180, 10))
+    assert list(inside(100, 104)) == [101, 102, 103]
+
+
+def test_units_limit_bodies_of_additions():
+    """Also where a core has a third more slots than units; 100 instructions are decoded once."""
+    for case in PROBES["fused-branches"].cases("x86-64"):
+        for point in case.points:
+            others = [line for line in point.lines if line.form == "LEA_B_D8 (R64)"]
+            assert len(others) > len(point.lines) * 3 / 4
+            assert len(point.lines) <= 100
+
+
+def test_updates_are_at_eight_places():
+    """Each waits for the one before at its place, which takes less than a body."""
+    for case in PROBES["addressing"].cases("x86-64"):
+        (asked,) = (point.lines for point in case.points if point.part == "asked")
+        assert len({line.at for line in asked if line.form == asked[0].form}) == 8
+
+
+@pytest.mark.parametrize(
+    ("times", "sizes"),
+    [
+        ({4: 4.0, 8: 4.2, 16: 8.0, 32: 8.0}, [(4, 8), (16, 32)]),
+        ({4: 4.0, 8: 4.3, 16: 8.0, 32: 8.0}, [(16, 32)]),
+        ({4: 4.0, 6: 4.0, 16: 8.0, 22: 8.0}, [(4, 6)]),
+    ],
+)
+def test_levels_of_a_sweep(times, sizes):
+    """Readings of one differ by less than six percent, and the largest size is half as large again."""
+    readings = Readings({(WALKED, size): Interval(value, value) for size, value in times.items()}, {})
+    assert [level.places for level in levels_of(readings)] == sizes
+
+
+@pytest.mark.parametrize(("rise", "end"), [({125: 7.0}, 125), ({125: 5.5, 150: 7.0}, None)])
+def test_an_edge_that_takes_more_than_a_third_of_its_level_is_soft(rise, end):
+    times = {50: 4.0, 100: 4.0} | rise | {200: 8.0, 300: 8.0}
+    readings = Readings({(WALKED, size): Interval(value, value) for size, value in times.items()}, {})
+    level = levels_of(readings)[0]
+    if end is None:
+        with pytest.raises(Unresolved, match="soft"):
+            level_end(level, readings)
+    else:
+        assert level_end(level, readings) == end
 
 
 def experiment():
