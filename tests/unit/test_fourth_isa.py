@@ -17,6 +17,7 @@ from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.simulated import LOUD, SimulatedBackend
 from cyclescope.cli.main import cli
+from cyclescope.errors import BackendUnavailable, UnsupportedInstruction
 from cyclescope.infer.api import timings
 from cyclescope.infer.campaign import PORTS, Campaign, Request
 from cyclescope.infer.machine_model import build_model
@@ -100,6 +101,13 @@ def test_it_is_known_by_its_name(table):
     assert "tiny" in isa_names()
     assert [form.id for form in table] == list(FORMS)
     assert {form.id for form in select(table, ["add*"])} == {"ADD", "ADDI"}
+
+
+def test_a_text_of_it_has_no_assembler(table):
+    """Where LLVM's are there, they have no such target; it was refused as code of another instruction set."""
+    said = "no assembler for tiny found|fails: .*(target|triple|architecture)"
+    with pytest.raises((BackendUnavailable, UnsupportedInstruction), match=f"(?i){said}"):
+        read_block("mul r4, r1, r1\n", "tiny", Choice(whole=True))
 
 
 def test_code_is_decoded(table):
