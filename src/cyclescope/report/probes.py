@@ -47,11 +47,16 @@ def _described(probe: Probe, isa: str) -> dict[str, object]:
 
 def head(machine: str, emulated: bool, uncounted: Mapping[str, str]) -> str:
     """Whose core is asked, and which events of it are not counted."""
-    lines = [machine, *([EMULATED] if emulated else [])]
+    return "\n".join([machine, *([EMULATED] if emulated else []), *uncounted_lines(uncounted)])
+
+
+def uncounted_lines(uncounted: Mapping[str, str]) -> list[str]:
+    """Events that are not counted, by their reasons."""
+    lines = []
     for why in dict.fromkeys(filter(None, uncounted.values())):
         names = ", ".join(name for name, reason in uncounted.items() if reason == why)
         lines.append(f"{names}: n/a, {why}")
-    return "\n".join(lines)
+    return lines
 
 
 def asked_text(asked: Asked, isa: str, everything: bool = False) -> str:
@@ -62,7 +67,7 @@ def asked_text(asked: Asked, isa: str, everything: bool = False) -> str:
     if not asked.facts:
         return "\n".join([*lines, "  not asked in a hurry"])
     shown = [fact for fact in asked.facts if fact.is_resolved or everything]
-    lines += fact_lines(shown, [_counts(asked, fact) for fact in shown])
+    lines += fact_lines(shown, [event_counts(asked, fact) for fact in shown])
     open_ones = [fact for fact in asked.facts if not fact.is_resolved]
     if open_ones and not everything:
         lines.append(f"  {_NOT_RESOLVED}: {', '.join(_by_reason(open_ones))}")
@@ -83,7 +88,7 @@ def fact_lines(facts: Sequence[Fact], counts: Sequence[str] = ()) -> list[str]:
     return aligned(rows, (0, 1), "  ")
 
 
-def _counts(asked: Asked, fact: Fact) -> str:
+def event_counts(asked: Asked, fact: Fact) -> str:
     """What the events of a probe count for a subject, part by part, from the least to the most of a sweep."""
     parts: dict[tuple[str, str], list[float]] = {}
     for row in asked.rows:

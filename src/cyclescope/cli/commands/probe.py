@@ -83,7 +83,7 @@ def command(
                 click.echo(asked_text(asked, isa, everything))
         found.sort(key=lambda asked: probes.index(asked.probe))
         if page is not None:
-            page.write_text(core_card(session.machine, isa, found), encoding="utf-8")
+            page.write_text(core_card(session.machine, isa, found, session.uncounted), encoding="utf-8")
         if as_json:
             click.echo(asked_json(session.machine, isa, found, session.uncounted))
         else:

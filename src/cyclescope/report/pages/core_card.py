@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from cyclescope.probe.run import Asked, ProbeReading, why_none
 from cyclescope.report.pages.core_summary import card_lines
 from cyclescope.report.pages.heat import HeatMap, heat_maps
 from cyclescope.report.pages.rendering import rendered
+from cyclescope.report.probes import event_counts, uncounted_lines
 from cyclescope.report.words import counted, printable
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -21,6 +22,7 @@ CURVE_WIDTH, CURVE_HEIGHT, _EDGE = 420.0, 240.0, 44.0  # pixels of a drawing, an
 _SWEPT = 6  # places of a sweep at least, else there is no curve
 _WIDE = 50.0  # the most by the least place, or time: from there on these are drawn by their logarithms
 _TICKS = 5
+NO_EVENTS: Mapping[str, str] = {}
 _COLOURS = ("one", "two", "three", "four")  # classes of lines, in order
 _IN_PLACES = dict.fromkeys(("instructions", "calls", "jumps", "trips", "branches", "targets", "pages"), 1) | {
     "KiB": 1024
@@ -55,7 +57,10 @@ class Curve(NamedTuple):
 
 
 class AnsweredProbe(NamedTuple):
-    """A probe with rows of subject, answer and confidence or reason, its grids and its drawings."""
+    """A probe with rows of subject, answer and confidence or reason, its grids and its drawings.
+
+    `counts` are what events count for each row, none where nothing was counted.
+    """
 
     name: str
     question: str
@@ -63,6 +68,7 @@ class AnsweredProbe(NamedTuple):
     rows: tuple[tuple[str, str, str], ...]
     grids: tuple[HeatMap, ...]
     curves: tuple[Curve, ...]
+    counts: tuple[str, ...]
 
 
 class _Scale:
@@ -101,8 +107,10 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def core_card(machine: str, isa: str, asked: Iterable[Asked]) -> str:
-    """The page: everything on one card, then probe by probe."""
+def core_card(
+    machine: str, isa: str, asked: Iterable[Asked], uncounted: Mapping[str, str] = NO_EVENTS
+) -> str:
+    """The page: everything on one card, then probe by probe; `uncounted` are events with why they are not."""
     every = list(asked)
     facts = [fact for one in every for fact in one.facts]
     return rendered(
@@ -114,6 +122,7 @@ def core_card(machine: str, isa: str, asked: Iterable[Asked]) -> str:
         probes=[_answered(one, isa) for one in every],
         answered=sum(fact.is_resolved for fact in facts),
         questions=counted(len(facts), "question"),
+        uncounted=[printable(line) for line in uncounted_lines(uncounted)],
         width=CURVE_WIDTH,
         height=CURVE_HEIGHT,
         edge=_EDGE,
@@ -124,9 +133,11 @@ def _answered(asked: Asked, isa: str) -> AnsweredProbe:
     probe = asked.probe
     rows = tuple(_row(fact) for fact in asked.facts)
     grids, curves = heat_maps(asked.facts, asked.places), _curves(asked.facts, asked.rows)
+    counts = tuple(printable(event_counts(asked, fact)) for fact in asked.facts)
     return AnsweredProbe(
-        probe.name, probe.question, why_none(probe, isa).text, rows, tuple(grids), tuple(curves)
-    )
+        probe.name, probe.question, why_none(probe, isa).text, rows, tuple(grids), tuple(curves),
+        counts if any(counts) else (),
+    )  # fmt: skip
 
 
 def _row(fact: Fact) -> tuple[str, str, str]:

@@ -26,6 +26,7 @@ from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.code import Assembler, written
 from cyclescope.probe.run import Asked, ProbeReading, ask
+from cyclescope.report.pages.core_card import core_card
 from cyclescope.report.probes import asked_json, asked_text, head
 from cyclescope.session.counting import beside
 from cyclescope.session.counting.beside import count_named
@@ -173,7 +174,11 @@ def test_counts_of_a_sweep_go_from_the_least_to_the_most():
     )
     fact = Fact("pages", "s", CoreAnswer.VALUE, 64.0, 1.0, "pages", "high")
     asked = Asked(PROBES["pages"], (fact,), rows, counted=("uops", "dTLB-load-misses"))
-    assert asked_text(asked, "x86-64").endswith("dTLB-load-misses: walk 0.00 to 1.00, lines 0.50")
+    told = "dTLB-load-misses: walk 0.00 to 1.00, lines 0.50"
+    assert asked_text(asked, "x86-64").endswith(told)
+    page = core_card("m", "x86-64", [asked], {"uops": "no <reason>", "dTLB-load-misses": ""})
+    assert f"<td>{told}</td></tr>" in page
+    assert "uops: n/a, no &lt;reason&gt;" in page
 
 
 def counted(value):
@@ -184,3 +189,4 @@ def test_without_counters_there_is_no_column():
     backend = SimulatedBackend(drawn([FUSION], SEED))
     (asked,) = ask([FUSION], backend, load_table("x86-64"), quick=True)
     assert "uops" not in asked_text(asked, "x86-64")
+    assert "events counted" not in core_card("m", "x86-64", [asked])
