@@ -4,7 +4,8 @@ A form is in one or two fresh mixes, which say little of it, but its kind, all f
 same ports, is in more, and all forms with those ports are in many. A mix holds if none of its forms spoils
 it, so that the chance of it is a product over its forms (a noisy-or); whom a mix that does not hold is to
 blame on follows from how often each is in such mixes (expectation maximisation). What is not in enough
-mixes is as likely to spoil one as what it belongs to.
+mixes is as likely to spoil one as what it belongs to: a form as its kind, a kind as its ports, ports as any
+form.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 
 # What is believed before any mix.
 SPOILING = 0.02  # chance with which a form spoils a mix
-KNOWN_MIXES = 10.0  # mixes that say as much of ports as that does, and of a kind as its ports do
+KNOWN_MIXES = 10.0  # mixes that say as much of any form as that does, of ports as any, of a kind as ports
 OWN_MIXES = 4.0  # mixes of its own that say as much of a form as its kind does
 FORMS_OF_MIX = 4  # of a mix, as many as most have
 # Of mixes of such forms alone that take what ports let them take, and of those that are predicted: the
@@ -35,18 +36,19 @@ _Key = TypeVar("_Key", str, tuple[str, str])
 
 
 class Blame(msgspec.Struct, frozen=True):
-    """The chance with which a form spoils a mix: by ports, by kind, and of forms that were in mixes."""
+    """The chance with which a form spoils a mix: by ports, kind, forms that were in mixes, and of any."""
 
     ports: Mapping[str, float] = {}
     kinds: Mapping[Kind, float] = {}
     forms: Mapping[str, float] = {}
+    every: float = SPOILING
 
     def of(self, form: str, kind: Kind) -> float:
         """The chance of one form; where it was in no mix that of its kind, or of its ports."""
         for chance in (self.forms.get(form), self.kinds.get(kind), self.ports.get(kind[0])):
             if chance is not None:
                 return chance
-        return SPOILING
+        return self.every
 
     def level(self, form: str, kind: Kind, at_worst: Mapping[str, float]) -> str:
         """The highest confidence that mixes leave a form."""
@@ -77,10 +79,11 @@ def improved(now: Blame, mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> Bla
     wrong = _wrong(now, [forms for forms, holds in mixes if not holds], kinds)
     ports = _sums((kinds[form][0], count) for form, count in wrong.items())
     known = _sums((kinds[form], count) for form, count in wrong.items())
-    by_ports = {p: _chance(ports.get(p, 0.0), n, SPOILING) for p, n in of_ports.items()}
+    every = _chance(sum(wrong.values()), sum(number.values()), SPOILING)
+    by_ports = {p: _chance(ports.get(p, 0.0), n, every) for p, n in of_ports.items()}
     by_kind = {k: _chance(known.get(k, 0.0), n, by_ports[k[0]]) for k, n in of_kinds.items()}
     own = {f: _own(wrong.get(f, 0.0), n, by_kind[kinds[f]]) for f, n in number.items()}
-    return Blame(by_ports, by_kind, own)
+    return Blame(by_ports, by_kind, own, every)
 
 
 def changed(one: Blame, other: Blame) -> float:
@@ -107,7 +110,7 @@ def _sums(some: Iterable[tuple[_Key, float]]) -> dict[_Key, float]:
 
 
 def _chance(wrong: float, number: float, believed: float) -> float:
-    """Of ports or a kind, from so many mixes and what was believed before."""
+    """Of all forms, ports or a kind, from so many mixes and what was believed before."""
     return (wrong + KNOWN_MIXES * believed) / (number + KNOWN_MIXES)
 
 

@@ -209,8 +209,12 @@ class MixDrawer:
         half = len(some) // 2
         kinds: dict[object, float] = defaultdict(self._draw.random)
         alike = sorted(some[half:], key=lambda name: kinds[self._kind(name)])
-        for dealt in (some[:half], alike):
-            yield from self._dealt(dealt)
+        for part in (some[:half], alike):
+            yield from self._in_order(part)
+
+    def dealt(self, names: Sequence[str]) -> Iterator[Forms]:
+        """Mixes that have every form once, with any others of them."""
+        return self._in_order(self._draw.sample(list(names), len(names)))
 
     def of_all_kinds(self, names: Sequence[str], count: int) -> list[str]:
         """So many of the forms, of each kind and confidence one after the other."""
@@ -223,7 +227,7 @@ class MixDrawer:
     def _kind(self, name: str) -> object:
         return tuple(sorted(op.ports for op in self._model.usages[name].operations or ()))
 
-    def _dealt(self, names: Sequence[str]) -> Iterator[Forms]:
+    def _in_order(self, names: Sequence[str]) -> Iterator[Forms]:
         left = deque((name, 0) for name in names)
         while left:
             size = self._draw.randint(FEWEST_FORMS, MOST_FORMS)

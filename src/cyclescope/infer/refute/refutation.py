@@ -7,7 +7,9 @@ more: they say how often each level of confidence holds.
 
 from __future__ import annotations
 
+import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -26,8 +28,8 @@ from cyclescope.infer.refute.calibration import (
     stored_verdicts,
     trials_of,
 )
-from cyclescope.infer.refute.kinds import Kind
-from cyclescope.infer.refute.mixes import MixDrawer, MixModel
+from cyclescope.infer.refute.kinds import KNOWN_MIXES, Kind
+from cyclescope.infer.refute.mixes import MOST_FORMS, MixDrawer, MixModel
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.infer.timing.results import LOW
 from cyclescope.infer.workload import CHECKED as CHECKING
@@ -70,6 +72,7 @@ class Refutation:
     def stages(self) -> Stages:
         """Names and questions; each begins when the one before is in the store."""
         yield FRESH, self._first
+        yield FRESH, self._rare
         yield DOUBTED, self._again
         for _ in range(_ROUNDS):
             yield CHECKING, self._checks
@@ -90,6 +93,27 @@ class Refutation:
         drawer = self._drawer(self._model)
         yield from self._asked(drawer.covering([n for n in self._model.claimed if n not in known]), FIRST)
         yield from self._asked(drawer.of_units(), FIRST)
+
+    def _rare(self) -> Iterator[Question]:
+        """Mixes of ports of few forms, until these say as much of them as what is believed of all forms.
+
+        Half of each are any forms: a mix of rare ones alone would not tell which of them to blame.
+        """
+        drawer, claimed = self._drawer(self._model), self._model.claimed
+        judge = Judge(self._model, trials_of(self._store, (FIRST,)))
+        known = self._in_mixes(trial.forms for trial in judge.trials)
+        for _ in range(math.ceil(KNOWN_MIXES)):
+            in_turn = self._draw.sample(claimed, len(claimed))
+            one_each = {self._kinds[form][0]: form for form in in_turn}
+            rare = [form for ports, form in one_each.items() if known[ports] < KNOWN_MIXES]
+            others = in_turn[: max(len(rare), MOST_FORMS)] if rare else []
+            mixes = list(drawer.dealt(list(dict.fromkeys([*rare, *others]))))
+            known += self._in_mixes([form.id for form in mix] for mix in mixes)
+            yield from self._asked(mixes, FIRST)
+
+    def _in_mixes(self, mixes: Iterable[Iterable[str]]) -> Counter[str]:
+        """In how many mixes forms of each set of ports are."""
+        return Counter(self._kinds[form][0] for mix in mixes for form in mix)
 
     def _again(self) -> Iterator[Question]:
         """Forms of mixes that do not hold, beside others whose mixes all do; without units that are none."""

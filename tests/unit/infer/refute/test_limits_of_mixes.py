@@ -246,7 +246,7 @@ def asked(monkeypatch, claims, stage, *records):
     monkeypatch.setattr(refutation, "MixPlanner", lambda plans, shuts: AnyMix())
     run = Refutation(builder_of(named(claims)), Kept(*records), None, random.Random(1))
     stages = list(run.stages())
-    keys = [question.key for question in dict(stages)[stage]()]
+    keys = [question.key for question in next(make for name, make in stages if name == stage)()]
     return [mixed_forms(key[0], key[2]) for key in keys], [name for name, _ in stages]
 
 
@@ -254,6 +254,27 @@ def test_each_mix_is_measured_in_two_orders(monkeypatch):
     """What depends on the order is no matter of ports."""
     mixes, _ = asked(monkeypatch, 40, FRESH)
     assert set(Counter(mixes).values()) == {2}
+
+
+@pytest.mark.parametrize(("known", "asked"), [(0, 10), (4, 6), (9, 1), (10, 0), (30, 0)])
+def test_ports_of_few_forms_are_in_ten_mixes(monkeypatch, known, asked):
+    """Fewer would say less of them than what is believed of all forms."""
+    builder = builder_of(named(60))
+    rare = {"F1", "F2"}
+
+    def usage(form, cycles):
+        return msgspec.structs.replace(USAGE, ports="2*p0123") if form.id in rare else USAGE
+
+    builder.usage = usage
+    monkeypatch.setattr(refutation, "MixPlanner", lambda plans, shuts: AnyMix())
+    of_others = [read([f"F{n}", f"F{n + 1}", f"F{n + 2}"]) for n in range(3, 58)]
+    records = [read(["F1", f"F{n}", f"F{n + 2}"]) for n in range(3, 3 + known)]
+    run = Refutation(builder, Kept(*of_others, *records), None, random.Random(1))
+    stages = [make for name, make in run.stages() if name == FRESH]
+    keys = [question.key for question in stages[1]() if question.key[4] == "order 0"]
+    mixes = [mixed_forms(key[0], key[2]) for key in keys]
+    assert asked <= sum(not rare.isdisjoint(mix) for mix in mixes) < asked + 3, "partners may be of them"
+    assert all(len({*mix} - rare) > 0 for mix in mixes)
 
 
 def test_forms_of_a_mix_that_did_not_hold_are_asked_twice_beside_others(monkeypatch):
