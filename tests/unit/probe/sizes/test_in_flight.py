@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from itertools import pairwise
 
 import msgspec
 import pytest
@@ -291,3 +293,51 @@ def test_an_end_that_was_never_seen_side_by_side_is_not_told():
     """Each sweep but the first has a neighbour: none has an overlap beside the end."""
     with pytest.raises(Unresolved, match=r"differ|again"):
         SharedCurve(164, 100, in_flight._AGAIN).judged()
+
+
+# --- what is asked -----------------------------------------------------------------------------------
+
+
+def test_places_reach_beyond_the_largest_cores_of_today():
+    """Of which one has 640 in flight; a square root takes 11 cycles, in which 6 places pass each."""
+    first, *places = sorted({point.x for point in CASE.points if point.part == "asked"})
+    assert (first, places[0]) == (0, 4)
+    assert 640 < places[-1] < 1000
+    assert all(1.2 <= later / place <= 1.4 for place, later in pairwise(places) if place > 10)
+    chain = [line for line in CASE.points[0].lines if line.form.startswith("SQRT")]
+    assert places[-1] / 6 / 11 < len(chain) <= 16, "smaller schedulers hold no chain"
+
+
+def asked_next(size):
+    """Places that are asked after the first ones, by part."""
+    curve = Curve(size)
+    found = Readings({(point.part, point.x): curve.take(point.part, point.x) for point in CASE.points}, {})
+    return Counter(point.part for point in PROBE.more(CASE, found))
+
+
+def test_far_places_are_narrowed_down_in_eighths():
+    assert 7 <= asked_next(300)["asked"] <= 9
+    assert asked_next(60)["asked"] == 8, "of 17 places"
+    assert asked_next(50)["asked"] <= 1 < asked_next(50)["asked again"], "of 13 all, side by side"
+
+
+def test_each_sweep_may_be_narrowed_down_first():
+    """From the first places to an eighth of them, to an eighth of that, to all; and after three others."""
+    assert PROBE.stages == 12
+
+
+@pytest.mark.parametrize(("slope", "told"), [(15, True), (16, True), (17, False)])
+def test_a_step_may_take_a_chain_and_some(slope, told):
+    if told:
+        assert SlopingCurve(200, slope).judged().value.high == 201
+    else:
+        with pytest.raises(Unresolved, match="too short"):
+            SlopingCurve(200, slope).judged()
+
+
+@pytest.mark.parametrize(
+    ("subject", "beside"), [("NOPs", (2, 4)), ("vector additions that wait", (0, 2)), ("loads", (1, 1))]
+)
+def test_what_else_is_in_flight_is_counted(subject, beside):
+    found = Curve(115).judged(BY_SUBJECT[subject]).value
+    assert (found.low, found.high) == (115 + beside[0] - 1, 115 + beside[1] + 1)
