@@ -106,7 +106,19 @@ STACK_MOVES = "moves of the stack pointer"
 SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)
 """Loops of so many NOPs tell how a core gets code: of the shortest ones, and of the next longer kind."""
 BEGUN_LATE = (4, 8)  # NOPs of a loop that begins so many bytes before the end of a line
+AMONG = (
+    6,
+    7,
+)  # instructions in loops that tell how many constants a line of code has room for beside so many
 SIGNED_BITS = 32  # of the loads that tell whether the sign is extended on the way
+
+
+class Constants(StrEnum):
+    """What instructions of short loops have in their code."""
+
+    ONE = "constants of an instruction each"
+    TWO = "constants, two of an instruction"
+    WIDE = "constants of 64 bits"
 
 
 class MemoryWay(StrEnum):
@@ -275,3 +287,17 @@ def begun_late(size: int) -> str:
     """The loop of a few NOPs of so many bytes that begins shortly before the end of its line."""
     nops, before = BEGUN_LATE
     return f"{loop_of(nops, size)}, begun {before} bytes before its line ends"
+
+
+WITH_CONSTANTS = {
+    (Constants.ONE, AMONG[1]): range(2, 7),
+    (Constants.TWO, AMONG[1]): range(2, 8),
+    (Constants.TWO, AMONG[0]): range(2, 9),
+    (Constants.WIDE, AMONG[1]): range(1, 4),
+}
+"""How many constants short loops have, by their kind and the number of instructions."""
+
+
+def loop_with(count: int, what: Constants, among: int) -> str:
+    """A loop of some instructions and its end, with so many constants."""
+    return f"{count} {what}, among {among} instructions in a loop"

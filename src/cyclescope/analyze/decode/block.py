@@ -9,6 +9,7 @@ import msgspec
 from cyclescope.isa.form import InstructionForm
 
 Register = tuple[str, int]  # class and number, as `isa.register` counts them: ("R32", 0) is EAX
+_NARROW = 32  # bits of constants that addresses and most instructions have; longer ones take more places
 LISTED = 8  # places, lines or names that a message has, of any number: as many as are read at a glance
 
 
@@ -35,6 +36,11 @@ class Address(msgspec.Struct, frozen=True):
     symbol: str = ""
     writeback: str = ""
     extend: str = ""
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the code has a displacement; one of 0, which some bases have to have, is not seen."""
+        return bool(self.displacement or self.symbol or self.rip_relative or self.base is None)
 
 
 class SourcePlace(msgspec.Struct, frozen=True):
@@ -79,6 +85,18 @@ class BlockInstruction(msgspec.Struct, frozen=True):
     latency: float | None = None
     later: float = 0.0
     place: SourcePlace | None = None
+
+    @property
+    def constants(self) -> tuple[int, int]:
+        """Constants in its code, of 32 bits at most and of more, as x86-64 has them; a NOP's mean nothing."""
+        form = self.form
+        if form is None or "nop" in form.attributes:
+            return 0, 0
+        parts = zip(form.operands, self.immediates, self.memory, strict=False)
+        named = [(op, value, at) for op, value, at in parts if not op.implicit]
+        coded = [op.width for op, value, _ in named if value is not None and op.cls != "1"]
+        wide = sum(width > _NARROW for width in coded)
+        return len(coded) - wide + sum(at is not None and at.is_moved for *_, at in named), wide
 
     @property
     def machine_address(self) -> int | None:

@@ -61,8 +61,8 @@ def code_lines(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | Non
     """Cycles in which a loop gets the lines that its code lies in, 0 where they are not known to limit it."""
     if lines is None or not block.loop or len(block) != len(costs):
         return 0.0
-    pieces = (len(one.code) for one in block), (placed.slots for placed in costs)
-    return lines.cycles(block.instructions[0].address, zip(*pieces, strict=True))
+    slots = [(len(one.code), placed.slots) for one, placed in zip(block, costs, strict=True)]
+    return lines.cycles(block.instructions[0].address, slots, [one.constants for one in block])
 
 
 def resources(costs: Iterable[PlacedCost]) -> dict[str, float]:

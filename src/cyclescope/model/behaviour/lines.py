@@ -8,6 +8,7 @@ from math import ceil, inf
 
 import msgspec
 
+from cyclescope.model.behaviour.constants import ConstantRoom, constant_room
 from cyclescope.model.facts import (
     BEGUN_LATE,
     CODE_LINES,
@@ -46,13 +47,31 @@ class CodeLines(msgspec.Struct, frozen=True):
     most: int
     more: float
     apart: bool = False
+    room: ConstantRoom | None = None
 
-    def cycles(self, begin: int, slots: Iterable[tuple[int, float]]) -> float:
+    def cycles(
+        self, begin: int, slots: Sequence[tuple[int, float]], constants: Sequence[tuple[int, int]] = ()
+    ) -> float:
         """Cycles of a trip through code that begins at an address, by the bytes and slots of instructions.
 
         0 where nothing is known to be in the way: what goes on from a short beginning into the next line is
-        got together with it, unless lines are `apart`.
+        got together with it, unless lines are `apart`. `constants` are those of instructions, of 32 bits at
+        most and of more; a line without `room` for them is looked at again.
         """
+        return max(self._by_slots(begin, slots), self._by_constants(begin, slots, constants))
+
+    def _by_constants(
+        self, begin: int, slots: Sequence[tuple[int, float]], constants: Sequence[tuple[int, int]]
+    ) -> float:
+        if self.room is None or not constants:
+            return 0.0
+        pieces = list(zip(slots, constants, strict=True))
+        held = self._filled(begin, [(size, self.room.places(*some)) for (size, _), some in pieces])
+        filled = self._filled(begin, [(size, min(count, 1.0)) for (size, count), _ in pieces])
+        looks = [max(self.room.looks(filled[line], held[line]), 1) for line in filled]
+        return sum(1 + self.more * (one - 1) for one in looks) if max(looks) > 1 else 0.0
+
+    def _by_slots(self, begin: int, slots: Iterable[tuple[int, float]]) -> float:
         lines = self._filled(begin, slots)
         if self.apart:
             return float(max(len(lines), ceil(sum(lines.values()) / self.most)))
@@ -96,7 +115,7 @@ def code_lines(facts: Sequence[Fact]) -> CodeLines | None:
     found = _of_steps(short, long, sizes[1])
     if found is None and (found := _explaining({sizes[0]: short, sizes[1]: long})) is not None:
         found = msgspec.structs.replace(found, apart=_is_apart(known, sizes[0]))
-    return found
+    return None if found is None else msgspec.structs.replace(found, room=constant_room(known, sizes[0]))
 
 
 def _is_apart(known: Mapping[str, _Read], size: int) -> bool:

@@ -3,11 +3,14 @@
 Loops of NOPs that begin where a line does: of the shortest NOPs, all in one line, and of longer ones, which
 reach into the next. What a trip takes beyond its slots is how the core gets the code of a line. A few that
 begin shortly before their line ends tell whether the next one takes a cycle of its own.
+
+Decoded instructions are kept with their constants, for which a line may have no room. So short loops of as
+many instructions are asked with more and more of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -17,9 +20,12 @@ from cyclescope.model.facts import (
     CODE_LINES,
     LONGER_NOPS,
     SHORTEST_NOPS,
+    WITH_CONSTANTS,
+    Constants,
     CoreAnswer,
     begun_late,
     loop_of,
+    loop_with,
 )
 from cyclescope.probe.code import CHAIN, NUMBERS, Setting, instruction, written
 from cyclescope.probe.layout import Branch, Fill, Item, Label, laid_out
@@ -53,15 +59,35 @@ _WAYS: Mapping[str, NopLoop] = {
 }
 
 
+_WITH: Mapping[str, Mapping[Constants, str]] = {
+    "x86-64": {
+        Constants.ONE: "CMP (R64, I8): h #5",
+        Constants.TWO: "CMP (M64, I8): p +8 #5",
+        Constants.WIDE: "MOV (R64, I64): b #5",
+    }
+}
+
+
 def _cases(isa: str) -> Iterator[ProbeCase]:
     nops = _WAYS[isa].nops if isa in _WAYS else ()
     for nop, counts in zip(nops, (SHORTEST_NOPS, LONGER_NOPS), strict=False):
         for count in counts:
-            yield ProbeCase(loop_of(count, _length(isa, nop)), (_loop(isa, nop, count),), is_quick=False)
+            yield ProbeCase(loop_of(count, _length(isa, nop)), (_loop(isa, [nop] * count),), is_quick=False)
     for nop in nops[:1]:
         late, before = BEGUN_LATE
-        point = _loop(isa, nop, late, ahead=(ALIGNED - before) // _length(isa, nop))
+        point = _loop(isa, [nop] * late, [nop] * ((ALIGNED - before) // _length(isa, nop)))
         yield ProbeCase(begun_late(_length(isa, nop)), (point,), is_quick=False)
+    for (what, among), counts in WITH_CONSTANTS.items():
+        for count in counts if isa in _WITH else ():
+            inside = _with(isa, what, count)
+            point = _loop(isa, [*inside, *[nops[0]] * (among - len(inside))])
+            yield ProbeCase(loop_with(count, what, among), (point,), is_quick=False)
+
+
+def _with(isa: str, what: Constants, count: int) -> list[str]:
+    """Instructions with so many constants."""
+    alone, kind = _WITH[isa][Constants.ONE], _WITH[isa][what]
+    return [*[kind] * (count // 2), *[alone] * (count % 2)] if what is Constants.TWO else [kind] * count
 
 
 @cache
@@ -69,15 +95,16 @@ def _length(isa: str, text: str) -> int:
     return len(instruction(load_table(isa), written(isa, text)[0]).code())
 
 
-def _loop(isa: str, nop: str, count: int, ahead: int = 0) -> Point:
-    """A loop of so many NOPs, `ahead` others of which are in front of it in its line."""
+def _loop(isa: str, inside: Sequence[str], ahead: Sequence[str] = ()) -> Point:
+    """A loop of some instructions; those `ahead` are in front of it in its line."""
     way = _WAYS[isa]
     items: list[Item] = [
-        way.begin, Branch(way.jump, _TRIP), Fill(ALIGNED), *[nop] * ahead, Label(_TRIP), *[nop] * count,
+        way.begin, Branch(way.jump, _TRIP), Fill(ALIGNED), *ahead, Label(_TRIP), *inside,
         way.less, Branch(way.back, _TRIP), Branch(way.jump, "end"), Fill(ALIGNED), Label("end"),
     ]  # fmt: skip
     registers = {"a": 0, "b": (1 << 64) - 1, "f": TRIPS}
-    setting = Setting(numbers=tuple((NUMBERS[isa][letter], value) for letter, value in registers.items()))
+    numbers = tuple((NUMBERS[isa][letter], value) for letter, value in registers.items())
+    setting = Setting(numbers, pointers=((NUMBERS[isa]["p"], 0),))
     return Point("asked", laid_out(isa, items), 0, CHAIN, setting, TRIPS)
 
 
