@@ -106,7 +106,7 @@ STACK_MOVES = "moves of the stack pointer"
 SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)
 """Loops of so many NOPs tell how a core gets code: of the shortest ones, and of the next longer kind."""
 BEGUN_LATE = (4, 8)  # NOPs of a loop that begins so many bytes before the end of a line
-AMONG = (
+BESIDE_CONSTANTS = (
     6,
     7,
 )  # instructions in loops that tell how many constants a line of code has room for beside so many
@@ -290,10 +290,10 @@ def begun_late(size: int) -> str:
 
 
 WITH_CONSTANTS = {
-    (Constants.ONE, AMONG[1]): range(2, 7),
-    (Constants.TWO, AMONG[1]): range(2, 8),
-    (Constants.TWO, AMONG[0]): range(2, 9),
-    (Constants.WIDE, AMONG[1]): range(1, 4),
+    (Constants.ONE, BESIDE_CONSTANTS[1]): range(2, 7),
+    (Constants.TWO, BESIDE_CONSTANTS[1]): range(2, 8),
+    (Constants.TWO, BESIDE_CONSTANTS[0]): range(2, 9),
+    (Constants.WIDE, BESIDE_CONSTANTS[1]): range(1, 4),
 }
 """How many constants short loops have, by their kind and the number of instructions."""
 

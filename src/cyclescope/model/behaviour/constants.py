@@ -7,7 +7,7 @@ from math import ceil
 
 import msgspec
 
-from cyclescope.model.facts import AMONG, WITH_CONSTANTS, Constants, loop_of, loop_with
+from cyclescope.model.facts import BESIDE_CONSTANTS, WITH_CONSTANTS, Constants, loop_of, loop_with
 
 _STEP = 0.6  # cycles: an instruction more takes half a cycle on two ports, one more look a whole one
 _FLAT = 0.2  # cycles by which trips of as many looks differ
@@ -41,8 +41,8 @@ def constant_room(read: Mapping[str, Read], nop: int) -> ConstantRoom | None:
 
     A loop's branch has a constant, too: of others one less fits. NOPs of `nop` bytes have none.
     """
-    fewer, more = AMONG
-    bare = {among: read.get(loop_of(among, nop)) for among in AMONG}
+    fewer, more = BESIDE_CONSTANTS
+    bare = {among: read.get(loop_of(among, nop)) for among in BESIDE_CONSTANTS}
     most = _full(read, bare, Constants.ONE, more)
     by_twos, beside_fewer = (_full(read, bare, Constants.TWO, among) for among in (more, fewer))
     if not most or not beside_fewer:

@@ -10,7 +10,7 @@ import pytest
 from cyclescope.model.behaviour.constants import ConstantRoom, constant_room
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.facts import (
-    AMONG,
+    BESIDE_CONSTANTS,
     CODE_LINES,
     LONGER_NOPS,
     SHORTEST_NOPS,
@@ -45,7 +45,7 @@ class Core:
         return value - ERROR, value
 
     def readings(self):
-        read = {loop_of(n, NOP): self._trip(n + END, places=1) for n in AMONG}
+        read = {loop_of(n, NOP): self._trip(n + END, places=1) for n in BESIDE_CONSTANTS}
         for (what, among), counts in WITH_CONSTANTS.items():
             for count in counts:
                 twos = count // 2 if what is Constants.TWO else 0
@@ -61,7 +61,8 @@ def drawn(seed):
     """Room that loops of six and seven instructions can fill."""
     draw = random.Random(seed)
     each, most = draw.choice((0, 1, 2)), draw.randrange(3, 6)
-    return ConstantRoom(most + each * (AMONG[1] + END), each, draw.choice((1, 2)), draw.choice((1, 2)))
+    wide, two = draw.choice((1, 2)), draw.choice((1, 2))
+    return ConstantRoom(most + each * (BESIDE_CONSTANTS[1] + END), each, wide, two)
 
 
 @pytest.mark.parametrize("number", range(40))
@@ -69,8 +70,8 @@ def test_what_there_is_room_for_is_found_on_drawn_cores(number):
     """Nothing else is: beside six instructions a line may not be full with eight constants."""
     room = drawn(SEED + number)
     found = constant_room(Core(room, seed=SEED + number).readings(), NOP)
-    beside_fewer = room.room - room.each * (AMONG[0] + END)
-    asked = max(WITH_CONSTANTS[Constants.TWO, AMONG[0]]) * room.two / 2
+    beside_fewer = room.room - room.each * (BESIDE_CONSTANTS[0] + END)
+    asked = max(WITH_CONSTANTS[Constants.TWO, BESIDE_CONSTANTS[0]]) * room.two / 2
     if beside_fewer > asked:
         assert found in (None, room), (SEED, number)
     else:
@@ -96,7 +97,7 @@ def test_nothing_is_said_where_no_line_is_ever_full(core):
 def test_nothing_is_said_of_what_was_not_asked():
     read = Core(ConstantRoom(20, 2, 2, 2)).readings()
     assert constant_room({}, NOP) is None
-    for name in (loop_of(AMONG[1], NOP), loop_with(5, Constants.ONE, AMONG[1])):
+    for name in (loop_of(BESIDE_CONSTANTS[1], NOP), loop_with(5, Constants.ONE, BESIDE_CONSTANTS[1])):
         assert constant_room({key: one for key, one in read.items() if key != name}, NOP) is None
 
 
@@ -111,7 +112,7 @@ def test_a_look_more_takes_a_cycle_or_nearly(look, told):
 def test_trips_of_as_many_looks_take_the_same(lower, told):
     room = ConstantRoom(20, 2, 2, 2)
     read = Core(room, noise=0.0).readings()
-    name = loop_with(6, Constants.ONE, AMONG[1])
+    name = loop_with(6, Constants.ONE, BESIDE_CONSTANTS[1])
     read[name] = (read[name][0] + lower + ERROR, read[name][1] + lower + ERROR)
     assert (constant_room(read, NOP) is not None) is told
 
