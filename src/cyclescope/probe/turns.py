@@ -18,20 +18,22 @@ def finished(pausing: Pausing[Result]) -> Result:
 
 
 def in_turns(pausing: Iterable[Pausing[Result]]) -> Iterator[Result]:
-    """The results as they come; of those that need not wait, the first with the shortest pause goes on.
+    """The results as they come. Who worked least goes on first; what it still has to wait counts as work.
 
-    Pauses grow from look to look at the same kernels: who begins other kernels does not wait for those that
-    have been looked at for long, or questions of many stages would have no time left.
+    Turns differ by a hundred times in what they take: a question of many short ones would else wait
+    behind a long turn of others at each of its pauses, and have no time left.
     """
-    waiting = dict.fromkeys(pausing, (0.0, 0.0))  # when it may go on, and how long it paused
+    waiting = dict.fromkeys(pausing, (0.0, 0.0))  # when it may go on, and how long it worked
     while waiting:
-        now = time.monotonic()
-        chosen = min(waiting, key=lambda one: (max(waiting[one][0], now), waiting[one][1]))
-        ready, _ = waiting.pop(chosen)
-        time.sleep(max(ready - now, 0.0))
+        began = time.monotonic()
+        chosen = min(waiting, key=lambda one: waiting[one][1] + max(waiting[one][0] - began, 0.0))
+        ready, worked = waiting.pop(chosen)
+        time.sleep(max(ready - began, 0.0))
+        began = max(ready, began)
         try:
             seconds = next(chosen)
         except StopIteration as end:
             yield end.value
         else:
-            waiting[chosen] = (time.monotonic() + seconds, seconds)
+            now = time.monotonic()
+            waiting[chosen] = (now + seconds, worked + now - began)
