@@ -1,9 +1,10 @@
 """Tests that notice: every numeric constant of inference and analysis halved and doubled, one at a time.
 
 A constant is a number in an assignment to a name in capitals, at the top of a module of `infer` (its `ports`
-apart), `analyze` and `session`. The tests are collected once, and each file of them runs once, in a process
-forked from there, with a note of each use of a constant. Then each mutant gets a fork: the constant is
-assigned anew, and the tests that read it run, the quickest first, until one fails: the mutant is killed.
+apart), `analyze`, `session`, and of what judges readings of probes (`JUDGES`). The tests are collected once,
+and each file of them runs once, in a process forked from there, with a note of each use of a constant. Then
+each mutant gets a fork: the constant is assigned anew, and the tests that read it run, the quickest first,
+until one fails: the mutant is killed.
 Survivors are tried again from a fresh start: classes, and defaults of arguments, take constants when they are
 made.
 
@@ -39,6 +40,7 @@ FILES = {
     "analyze": ("unit/analyze", "golden", "property/compiled"),
     "session": ("unit/session",),
     "host": ("unit/host",),
+    "probe": ("unit/probe",),
 }
 OPTIONS = ("-o", "addopts=--strict-markers", "-p", "no:terminal", "-p", "no:faulthandler",
            "-p", "no:cacheprovider", "-m", "not hardware and not slow")  # fmt: skip

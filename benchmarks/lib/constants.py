@@ -17,7 +17,9 @@ import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "cyclescope"
-ROOMS = ("infer", "analyze", "session", "host/noise")
+JUDGES = ("edges", "interval", "layout", "levels", "looks", "pairs", "plateaus", "run", "turns",
+          "sizes/in_flight")  # fmt: skip
+ROOMS = ("infer", "analyze", "session", "host/noise", *(f"probe/{one}" for one in JUDGES))
 LEFT_OUT = ("infer/ports",)  # asked by counted cores, and of its own benchmark: `port_constants`
 FACTORS = (0.5, 2.0)
 
@@ -135,7 +137,7 @@ def mutate(mutant: Mutant) -> None:
     for other, name, there in importers(mutant.place.imported):
         if name in names:
             setattr(other, there, getattr(module, name))
-    for room in ("analyze", "infer", "session"):
+    for room in ("analyze", "infer", "session", "probe"):
         forget(f"cyclescope.{room}")
 
 
