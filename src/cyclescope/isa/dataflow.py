@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import msgspec
@@ -183,6 +184,12 @@ def overwritten(form: InstructionForm) -> list[Pair]:
 def is_in_memory(name: str) -> bool:
     """Whether the name of a source or target is that of data in memory."""
     return name.endswith(".data")
+
+
+def has_old(pairs: Iterable[str]) -> bool:
+    """Whether a pair begins with what a register held before."""
+    mark = f".{OLD}->"
+    return any([mark in pair for pair in pairs])  # noqa: C419 - quicker
 
 
 def is_old(name: str) -> bool:

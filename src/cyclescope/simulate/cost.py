@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from cyclescope.isa.dataflow import OLD, Node, is_old, overwritten, sources, targets
+from cyclescope.isa.dataflow import OLD, Node, has_old, is_old, overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set, mnemonics
@@ -76,7 +76,7 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
     @classmethod
     def of(cls, form: InstructionForm, pairs: Collection[str]) -> Self:
         """Those of a form; `pairs` are the ones that have a latency, false dependencies among them."""
-        if not any(map(is_old, pairs)):
+        if not has_old(pairs):
             return cls(form)
         old = (p.source for p in overwritten(form) if f"{p.source.name}->{p.target.name}" in pairs)
         return cls(form, tuple(old))
@@ -125,6 +125,12 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
             return False
         name = self.form.mnemonic
         return name in mnemonics("exchanges") or (name in mnemonics("sums") and source.name == "op2")
+
+    @cached_property
+    def is_usual(self) -> bool:
+        """Whether no two of its ends are apart, and no base of an address is moved on."""
+        name, moved = self.form.mnemonic, any([op.role == "base" for op in self.form.operands])  # noqa: C419 - quicker
+        return not (moved or self._is_for_each or name in mnemonics("exchanges") or name in mnemonics("sums"))
 
     @cached_property
     def _is_for_each(self) -> bool:
@@ -183,9 +189,11 @@ class Latencies:
         self._known = cost.latencies
         self._load = core.load_latency
         self._store = max(core.forward_latency - self._load, 0.0)
-        self._read = [node for node in ends.sources if node.part != OLD]
-        self._only_loads = bool(self._read) and all(map(ends.is_loaded, self._read))
         self._measured = not extracted and bool(cost.operations) and not cost.eliminated
+
+    @cached_property
+    def _read(self) -> list[Node]:
+        return [node for node in self.ends.sources if node.part != OLD]
 
     @cached_property
     def own(self) -> float:
@@ -199,7 +207,8 @@ class Latencies:
         if loaded:
             return max(max(loaded) - self._load, 0.0)
         every = (cycles for pair, cycles in self._known.items() if not is_old(pair))
-        return max(every, default=0.0 if self._only_loads and not self._modifies else USUAL_LATENCY)
+        only_loads = bool(self._read) and all(map(self.ends.is_loaded, self._read))
+        return max(every, default=0.0 if only_loads and not self._modifies else USUAL_LATENCY)
 
     @cached_property
     def _modifies(self) -> bool:

@@ -85,3 +85,10 @@ def slots_of(cost: FormCost) -> float:
     if cost.slot_range is not None:
         return cost.slot_range[0]
     return float(max(sum(ceil(op.count) for op in cost.operations or ()), 1))
+
+
+def within_stack(pair: str, form: InstructionForm) -> bool:
+    """Whether a pair leads from a register of the x87 stack to another."""
+    stack = {op.name for op in form.operands if op.cls == "ST"}
+    source, _, target = pair.partition("->")
+    return source in stack and target in stack

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from copy import copy
 from functools import cached_property
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,6 +16,7 @@ from cyclescope.analyze.cost.changes import (
     slots_of,
     unexplained,
     varied,
+    within_stack,
     without,
 )
 from cyclescope.analyze.cost.cores import forward_latency, load_latency, vector_load_latency
@@ -38,6 +40,19 @@ from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Units
 
 _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
 _PLAIN = CostVariant()
+
+
+class CostWays(NamedTuple):
+    """The ways through a form, as `PlacedCost` has them."""
+
+    sources: tuple[Node, ...]
+    targets: tuple[Node, ...]
+    column_of: tuple[int, ...]
+    columns: tuple[Column, ...]
+    base: tuple[float, ...]
+    killed: tuple[str, ...]
+    stored: frozenset[int]
+    guessed: frozenset[tuple[int, int]]
 
 
 class PlacedCost(msgspec.Struct, frozen=True, dict=True):
@@ -210,7 +225,15 @@ class PlacedCosts:
 
     def like(self, placed: PlacedCost) -> PlacedCost:
         """The cost of the same form in the same surroundings, itself where these ends make no difference."""
-        return self.get(placed.form, placed.variant) if self._may_change(placed) else placed
+        if not self._may_change(placed):
+            return placed
+        key = placed.form.id, placed.variant
+        found = self._variants.get(key)
+        if found is None:  # latencies alone are others
+            cost = self._changed(placed.form, placed.variant)
+            ways = self._ways(placed.form, cost, placed.variant)
+            found = self._variants[key] = msgspec.structs.replace(placed, cost=cost, **ways._asdict())
+        return found
 
     def _may_change(self, placed: PlacedCost) -> bool:
         """Whether latencies of a cost are ranges, or pairs of which nobody knows that they depend."""
@@ -248,7 +271,7 @@ class PlacedCosts:
         if found is None or not self.is_slower_x87(form):
             return found
         most = self.behaviour.x87_most
-        stack = {p: (cycles, most) for p, cycles in found.latencies.items() if _within_stack(p, form)}
+        stack = {p: (cycles, most) for p, cycles in found.latencies.items() if within_stack(p, form)}
         return msgspec.structs.replace(found, ranges=stack)
 
     def is_slower_x87(self, form: InstructionForm) -> bool:
@@ -287,6 +310,10 @@ class PlacedCosts:
         return placed
 
     def _varied(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
+        return self._make(form, self._changed(form, variant), variant)
+
+    def _changed(self, form: InstructionForm, variant: CostVariant) -> FormCost:
+        """The cost in its surroundings."""
         cost = self.cost(form)
         assert cost is not None
         cost = varied(form, settled(cost, self.ends), variant, self.units)
@@ -298,7 +325,7 @@ class PlacedCosts:
             cost = self._with_more(cost, variant.more)
         if variant.latency is not None or variant.fused in FIRSTS:
             cost = msgspec.structs.replace(cost, eliminated=False)
-        return self._make(form, cost, variant)
+        return cost
 
     def _with_more(self, cost: FormCost, more: MoreWork) -> FormCost:
         """The cost with more slots, and more operations as additions are."""
@@ -326,6 +353,16 @@ class PlacedCosts:
         return msgspec.structs.replace(move, eliminated=False, operations=operations, latencies=latencies)
 
     def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:
+        idle = cost.eliminated or variant.idiom == ZERO
+        alone = 0.0 if idle or variant.fused else unexplained(cost, self.machine.core)
+        return PlacedCost(
+            form, cost, variant, *self._ways(form, cost, variant),
+            slots_of(cost), () if idle else self._operations(form, cost),
+            alone, () if variant.idiom else tuple(self._shared.uses(cost, alone)),
+        )  # fmt: skip
+
+    def _ways(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> CostWays:
+        """What a cost says of the ways from sources to targets."""
         ends = AllEnds.of(form, cost.latencies)
         ends = self._ends.setdefault((form.id, ends.old), ends)
         table = PlacedLatencies(
@@ -334,14 +371,11 @@ class PlacedCosts:
             self.vector_load if form.vector_width else self.load,
         )  # fmt: skip
         column_of, columns = table.columns()
-        idle = cost.eliminated or variant.idiom == ZERO
-        alone = 0.0 if idle or variant.fused else unexplained(cost, self.machine.core)
-        return PlacedCost(
-            form, cost, variant, tuple(ends.sources), tuple(ends.targets), column_of, columns,
-            tuple(table.base_of(column) for column in columns), _killed(form),
-            frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
-            table.guessed(column_of), slots_of(cost), () if idle else self._operations(form, cost),
-            alone, () if variant.idiom else tuple(self._shared.uses(cost, alone)),
+        return CostWays(
+            tuple(ends.sources), tuple(ends.targets), column_of, columns,
+            tuple([table.base_of(column) for column in columns]), _killed(form),
+            frozenset([c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)]),
+            table.guessed(column_of),
         )  # fmt: skip
 
     def _operations(self, form: InstructionForm, cost: FormCost) -> tuple[Operation, ...]:
@@ -356,13 +390,6 @@ class PlacedCosts:
         return tuple(op for one in known if one is not None for op in one.operations or ())
 
 
-def _within_stack(pair: str, form: InstructionForm) -> bool:
-    """Whether a pair leads from a register of the x87 stack to another."""
-    stack = {op.name for op in form.operands if op.cls == "ST"}
-    source, _, target = pair.partition("->")
-    return source in stack and target in stack
-
-
 def _killed(form: InstructionForm) -> tuple[str, ...]:
     dead = form.flags_undefined & ~form.flags_written
-    return tuple(name for bit, name in enumerate(FLAGS) if dead >> bit & 1)
+    return tuple([name for bit, name in enumerate(FLAGS) if dead >> bit & 1]) if dead else ()

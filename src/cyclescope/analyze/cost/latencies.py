@@ -40,6 +40,14 @@ class CostVariant(msgspec.Struct, frozen=True):
     executed: bool = False
     more: MoreWork = MoreWork()
 
+    @property
+    def changes_latencies(self) -> bool:
+        """Whether latencies are others than those of the form's cost."""
+        return bool(
+            self.idiom or self.fused or self.renamed or self.passes or self.later
+            or self.latency is not None or self.passing is not None
+        )  # fmt: skip
+
 
 class AllEnds(Ends, frozen=True):
     """Sources and targets of a form, with the registers of every address, encodable or not."""
@@ -72,6 +80,7 @@ class PlacedLatencies:
         self._proved = proved
         self._latencies = Latencies(ends, cost, core, extracted)
         self._load, self._plain_load = core.load_latency, load
+        self._is_usual = ends.is_usual and not cost.eliminated and not variant.changes_latencies
 
     def columns(self) -> tuple[tuple[int, ...], tuple[Column, ...]]:
         """Per target the number of its column, and the columns. Memory has columns of its own."""
@@ -83,11 +92,15 @@ class PlacedLatencies:
         return tuple(found), tuple(column for _, column in numbers)
 
     def _column(self, target: Node) -> Column:
-        rows = ((k, self.between(source, target)) for k, source in enumerate(self.ends.sources))
-        return tuple((k, cycles) for k, cycles in rows if cycles is not None)
+        rows = [(k, self.between(source, target)) for k, source in enumerate(self.ends.sources)]
+        return tuple([(k, cycles) for k, cycles in rows if cycles is not None])
 
     def between(self, source: Node, target: Node) -> float | None:
         """Cycles from a source to a target, None where it does not depend on it."""
+        if self._is_usual:
+            given = self.cost.latencies.get(f"{source.name}->{target.name}", 0.0)
+            if given > 0:
+                return given + 0.0  # some are whole numbers
         idiom = self.variant.idiom
         if self.ends.is_apart(source, target):
             return None
