@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 Loads = dict[int, float]  # cycles by set of ports, the sets as bits
 MOST_UNIONS = 4096  # of sets of ports that are looked at one by one; blocks on real cores have some hundred
@@ -16,16 +17,26 @@ def port_bound(loads: Mapping[int, float]) -> tuple[float, int]:
     by linear programming duality. Unions of sets that share no port are never fuller than their parts. Where
     there are more unions than can be looked at, those count that the most even binding fills.
     """
-    best, where = 0.0, 0
-    for union in _unions(loads) or _fullest(loads):
-        confined = sum(cycles for ports, cycles in loads.items() if ports | union == union)
-        cycles = confined / union.bit_count()
+    best, where, every = 0.0, 0, [*loads.values()]
+    for union, confined in _confined(tuple(loads), MOST_UNIONS) or _sets_within(loads, _fullest(loads)):
+        cycles = sum([every[n] for n in confined]) / union.bit_count()
         if cycles > best + _PRECISION:
             best, where = cycles, union
     return best, where
 
 
-def _unions(sets: Iterable[int]) -> set[int]:
+@lru_cache(4096)  # sets of ports that occur together in blocks, of which there are few
+def _confined(sets: tuple[int, ...], most: int) -> list[tuple[int, list[int]]]:
+    """Every union of sets, with the positions of those that it has; none where they are more than `most`."""
+    return _sets_within(sets, _unions(sets, most))
+
+
+def _sets_within(sets: Iterable[int], unions: Iterable[int]) -> list[tuple[int, list[int]]]:
+    """Unions with the positions of the sets that each of them has."""
+    return [(union, [n for n, ports in enumerate(sets) if ports | union == union]) for union in unions]
+
+
+def _unions(sets: Iterable[int], most: int) -> set[int]:
     """Unions of sets that hang together; none where they are more than can be looked at."""
     single = list(sets)
     found = set(single)
@@ -36,7 +47,7 @@ def _unions(sets: Iterable[int]) -> set[int]:
             if ports & union and ports | union not in found:
                 found.add(ports | union)
                 work.append(ports | union)
-        if len(found) > MOST_UNIONS:
+        if len(found) > most:
             return set()
     return found
 

@@ -13,7 +13,7 @@ _NARROW = 32  # bits of constants that addresses and most instructions have; lon
 LISTED = 8  # places, lines or names that a message has, of any number: as many as are read at a glance
 
 
-class Address(msgspec.Struct, frozen=True):
+class Address(msgspec.Struct, frozen=True, gc=False):
     """Where an instruction accesses memory, or what LEA computes.
 
     The address is `base + index * scale + displacement` (bytes, signed), plus the base of `segment`
@@ -50,7 +50,7 @@ class SourcePlace(msgspec.Struct, frozen=True):
     line: int
 
 
-class BlockInstruction(msgspec.Struct, frozen=True):
+class BlockInstruction(msgspec.Struct, frozen=True, gc=False):
     """One instruction with its values.
 
     `form` is None where the instruction is unknown, `problem` then says why. `text` is the line of the

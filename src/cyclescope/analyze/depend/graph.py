@@ -116,7 +116,7 @@ class Graph(msgspec.Struct, frozen=True, dict=True):
         """The ways through memory."""
         return self.through.passages
 
-    @cached_property
+    @property
     def traits(self) -> int:
         """What is out of the ordinary about it, as bits of `cost.traits`."""
         found = PASSES if self.memory else 0

@@ -67,7 +67,8 @@ class BlockBounds:
         known = graphs.costs
         self.situation = Situation(block, graph, self.costs, self.machine, known.forward, known.behaviour)
         self.fetched = bounds.fetched(block.instructions, self.machine.core)
-        self.slowest_chain = slowest_chain(graph)
+        self.slowest_chain, self._traits = slowest_chain(graph), graph.traits
+        self._sure_front_end = self._surely_fetched()
         self.deciding = self._deciding()
         self.bottleneck = max(self.deciding, key=self.deciding.__getitem__)
         self.cycles = self.deciding[self.bottleneck]
@@ -83,9 +84,10 @@ class BlockBounds:
             found[PORTS_FIXED] = max(self.evenly, default=0.0)
         found[FRONT_END] = max(bounds.front_end(self.costs, self.machine.core), self.fetched)
         found[LOOP_CARRIED] = self.slowest_chain
-        traits = self.graph.traits
         for effect in EFFECTS:
-            cycles = effect.of(self.situation) if not effect.needs or effect.needs & traits else 0.0
+            if effect.needs and not effect.needs & self._traits:
+                continue
+            cycles = effect.of(self.situation)
             if cycles:
                 found[effect.name] = cycles
         if self._in_order:
@@ -110,7 +112,7 @@ class BlockBounds:
         """
         sure = [c for n, c in self.deciding.items() if n not in _UNSURE]
         rest = max(*sure, self._sure_front_end)
-        if IS_SLOW_ALONE & self.graph.traits:
+        if IS_SLOW_ALONE & self._traits:
             own = [placed for placed in self.costs if placed.alone and self._is_known(placed)]
             rest = max([rest, *bounds.units(own, sure=True).values()])
         if self.slowest_chain > rest:  # what is proved of it is no more
@@ -121,8 +123,7 @@ class BlockBounds:
         """Whether the machine's own model has the throughput of a form, and not just the most that it is."""
         return not self._graphs.costs.is_borrowed(placed.form) and placed.cost.throughput is not None
 
-    @cached_property
-    def _sure_front_end(self) -> float:
+    def _surely_fetched(self) -> float:
         """Cycles of the front end that are known to be needed: none of a width that is only assumed."""
         width = self.machine.width
         if width.kind == ASSUMED:
