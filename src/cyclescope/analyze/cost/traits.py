@@ -13,7 +13,7 @@ LOADS = 32
 LOADS_GENERAL = 64  # and has nothing to do with vectors
 STORES = 128
 IS_RENAMED = 256  # its data do not go through memory
-PASSES = 512  # of blocks alone: something is loaded that was stored
+THROUGH_MEMORY = 512  # of blocks alone: something is loaded that was stored
 
 
 def form_traits(form: InstructionForm) -> int:

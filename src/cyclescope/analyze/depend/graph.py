@@ -16,7 +16,7 @@ import msgspec
 from cyclescope.analyze.cost.changes import LEAST_PROVED
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import EXECUTED, FIRST, SECOND, CostVariant
-from cyclescope.analyze.cost.traits import GOES_SOMETIMES, LOADS, PASSES, STORES
+from cyclescope.analyze.cost.traits import GOES_SOMETIMES, LOADS, THROUGH_MEMORY, STORES
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import (
     STACK_POINTER,
@@ -119,7 +119,7 @@ class Graph(msgspec.Struct, frozen=True, dict=True):
     @property
     def traits(self) -> int:
         """What is out of the ordinary about it, as bits of `cost.traits`."""
-        found = PASSES if self.memory else 0
+        found = THROUGH_MEMORY if self.memory else 0
         for placed in self.costs:
             found |= placed.traits
         return found
