@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum, auto
-from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Protocol
@@ -87,7 +86,7 @@ class Relocations(msgspec.Struct, frozen=True, kw_only=True):
     sums: Mapping[int, tuple[int, int]] = {}
 
 
-class Markers(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Markers(msgspec.Struct, frozen=True, kw_only=True):
     """Markers of regions that are instructions: a move of a number, then some bytes.
 
     `moves` are mnemonics with the registers that they load, `stored` begins a store of the number in place of
@@ -98,11 +97,6 @@ class Markers(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     moves: Mapping[str, Sequence[tuple[str, int]]] = {}
     stored: bytes = b""
     tool: str = "OSACA"
-
-    @cached_property
-    def patterns(self) -> tuple[bytes, ...]:
-        """The bytes one of which is in code with markers."""
-        return tuple(pattern for pattern in (*self.codes, self.stored) if pattern)
 
 
 class GeneralRegisters(msgspec.Struct, frozen=True, kw_only=True):

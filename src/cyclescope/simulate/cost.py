@@ -127,12 +127,6 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         return name in mnemonics("exchanges") or (name in mnemonics("sums") and source.name == "op2")
 
     @cached_property
-    def is_usual(self) -> bool:
-        """Whether no two of its ends are apart, and no base of an address is moved on."""
-        name, moved = self.form.mnemonic, any([op.role == "base" for op in self.form.operands])  # noqa: C419 - quicker
-        return not (moved or self._is_for_each or name in mnemonics("exchanges") or name in mnemonics("sums"))
-
-    @cached_property
     def _is_for_each(self) -> bool:
         """Whether the form does one thing to each register of a file: it reads and writes several alone."""
         operands = self.form.operands
@@ -187,13 +181,10 @@ class Latencies:
         self.ends = ends
         self._extracted = extracted
         self._known = cost.latencies
+        self._read = [node for node in ends.sources if node.part != OLD]
         self._load = core.load_latency
         self._store = max(core.forward_latency - self._load, 0.0)
         self._measured = not extracted and bool(cost.operations) and not cost.eliminated
-
-    @cached_property
-    def _read(self) -> list[Node]:
-        return [node for node in self.ends.sources if node.part != OLD]
 
     @cached_property
     def own(self) -> float:

@@ -291,7 +291,8 @@ def _byte_marks(code: Code) -> Iterator[_ByteMark]:
 
 def may_be_marked(code: bytes, isa: str) -> bool:
     """Whether bytes of markers are in machine code."""
-    return any([pattern in code for pattern in instruction_set(isa).markers.patterns])  # noqa: C419 - quicker
+    known = instruction_set(isa).markers
+    return any([pattern in code for pattern in (*known.codes, known.stored) if pattern])  # noqa: C419 - quicker
 
 
 def _stored_marks(code: Code) -> Iterator[_ByteMark]:

@@ -8,6 +8,7 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.isa.dataflow import OLD, Node, sources
+from cyclescope.isa.registry import mnemonics
 from cyclescope.model.behaviour.published import MoreWork
 from cyclescope.model.machine import Core, FormCost
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Latencies
@@ -63,6 +64,12 @@ class AllEnds(Ends, frozen=True):
                 nodes = (Node(f"{op.name}.{part}", part, file, position) for part, file in parts)
                 found += [node for node in nodes if node.name not in known]
         return [*found, *self.old]
+
+    @cached_property
+    def is_usual(self) -> bool:
+        """Whether no two of its ends are apart, and no base of an address is moved on."""
+        name, moved = self.form.mnemonic, any([op.role == "base" for op in self.form.operands])  # noqa: C419 - quicker
+        return not (moved or self._is_for_each or name in mnemonics("exchanges") or name in mnemonics("sums"))
 
 
 class PlacedLatencies:

@@ -12,6 +12,7 @@ import msgspec
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
 from cyclescope.analyze.decode.decoder import CodeRun, Flow, FlowStep, Reference
 from cyclescope.analyze.decode.kept import Kept
+from cyclescope.analyze.decode.x86_forms import UNSAID, FormsOfCode
 from cyclescope.errors import BackendUnavailable
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
@@ -27,9 +28,6 @@ _FLOWS = {
 _GOING = frozenset((Flow.BRANCH, Flow.JUMP, Flow.CALL))  # to an address, if it is in the code
 _LONGEST = 15
 _SEGMENTS = ("FS", "GS")
-_PREFIXES, _WITHOUT = ("lock", "rep", "repne"), (False,) * 3
-_MARKED = ("R8l", "R8h")  # classes of operands that marks tell apart
-_Key = tuple[object, ...]
 
 
 def _library() -> ModuleType:
@@ -69,33 +67,6 @@ class _Filling(NamedTuple):
     goes: bool  # whether an operand is relative to the address
 
 
-class _FormsOfCode(NamedTuple):
-    """The forms of one of iced's codes by what tells them apart; `only` where there is one.
-
-    With `prefixed` an EVEX prefix may say more of an instruction: masks, broadcasts, rounding. `plain` are
-    those without and with memory where instructions of the code differ in nothing else but prefixes, which
-    with `repeated` tell forms apart.
-    """
-
-    by_key: dict[_Key, InstructionForm]
-    only: InstructionForm | None
-    prefixed: bool
-    plain: tuple[InstructionForm | None, InstructionForm | None] | None
-    repeated: bool
-
-    @classmethod
-    def of(cls, same: Sequence[InstructionForm], prefixed: bool) -> _FormsOfCode:
-        """Those of a code."""
-        forms = {_key_of(form): form for form in same}
-        marked = any(key[-1] for key in forms) or any(op.cls in _MARKED for f in same for op in f.operands)
-        without, within = (forms.get((memory, *_UNSAID, *_WITHOUT, ())) for memory in (False, True))
-        return cls(
-            forms, next(iter(forms.values())) if len(forms) == 1 else None, prefixed,
-            None if marked or prefixed else (without, within),
-            any(not form.attributes.isdisjoint(_PREFIXES) for form in same),
-        )  # fmt: skip
-
-
 class _Placed(NamedTuple):
     """References for the displacement and for the immediate of an instruction."""
 
@@ -104,7 +75,6 @@ class _Placed(NamedTuple):
 
 
 _NOTHING = _Placed()
-_UNSAID = (False,) * 5  # of what an EVEX prefix may say
 
 
 @cache
@@ -113,23 +83,6 @@ def _forms_by_code() -> dict[str, list[InstructionForm]]:
     for form in load_table("x86-64"):
         found.setdefault(form.code, []).append(form)
     return found
-
-
-def _marks_of(form: InstructionForm) -> tuple[tuple[int, str], ...]:
-    """What tells forms of one opcode apart by operand: AH to BH, an immediate 0, the address of LEA."""
-    masked = "masked" in form.attributes
-    explicit = [op for i, op in enumerate(form.operands) if not op.implicit and not (masked and i == 1)]
-    special = (op.cls if op.cls in ("R8h", "0") or op.kind == "address" else "" for op in explicit)
-    return tuple((i, mark) for i, mark in enumerate(special) if mark)
-
-
-def _key_of(form: InstructionForm) -> _Key:
-    has = form.attributes.__contains__
-    memory = any(not op.implicit and op.kind in ("memory", "address") for op in form.operands)
-    return (
-        memory, has("masked"), has("zeroing"), has("broadcast"), has("rounding"), has("sae"),
-        has("lock"), has("rep"), has("repne"), _marks_of(form),
-    )  # fmt: skip
 
 
 def _fixed_memory(form: InstructionForm, op: Operand) -> Address:
@@ -163,7 +116,7 @@ class X86Decoder:
         self._in_register, self._in_memory = iced.OpKind.REGISTER, iced.OpKind.MEMORY
         self._lea = iced.Mnemonic.LEA
         self._prefixed = (iced.EncodingKind.EVEX, iced.EncodingKind.MVEX)
-        self._forms: dict[int, _FormsOfCode] = {}
+        self._forms: dict[int, FormsOfCode] = {}
         self._known = Kept[bytes, BlockInstruction]()
         self._fillings: dict[str, _Filling] = {}
         self._formatter: Any = None
@@ -263,7 +216,7 @@ class X86Decoder:
             forms.repeated and (ins.has_lock_prefix or ins.has_rep_prefix or ins.has_repne_prefix)
         ):
             return forms.plain[self._in_memory in kinds]
-        key = (self._in_memory in kinds, *(_said_by_evex(ins) if forms.prefixed else _UNSAID))
+        key = (self._in_memory in kinds, *(_said_by_evex(ins) if forms.prefixed else UNSAID))
         prefixes = ins.has_lock_prefix, ins.has_rep_prefix, ins.has_repne_prefix
         marks = self._marks(ins, kinds)
         rest = tuple([mark for mark in marks if mark[1] != "0"])
@@ -273,10 +226,10 @@ class X86Decoder:
                 return form
         return None
 
-    def _forms_of(self, ins: Any) -> _FormsOfCode:
+    def _forms_of(self, ins: Any) -> FormsOfCode:
         """The forms of an instruction's code."""
         same = _forms_by_code().get(self._codes[ins.code], ())
-        found = self._forms[ins.code] = _FormsOfCode.of(same, ins.encoding in self._prefixed)
+        found = self._forms[ins.code] = FormsOfCode.of(same, ins.encoding in self._prefixed)
         return found
 
     def _marks(self, ins: Any, kinds: list[int]) -> tuple[tuple[int, str], ...]:

@@ -16,7 +16,7 @@ import msgspec
 from cyclescope.analyze.cost.changes import LEAST_PROVED
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import EXECUTED, FIRST, SECOND, CostVariant
-from cyclescope.analyze.cost.traits import GOES_SOMETIMES, LOADS, THROUGH_MEMORY, STORES
+from cyclescope.analyze.cost.traits import GOES_SOMETIMES, LOADS, STORES, THROUGH_MEMORY
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import (
     STACK_POINTER,
