@@ -164,6 +164,7 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
         ranges={_pair(lat): found for lat in known if (found := _range(lat)) is not None},
         with_room={_pair(lat): lat.with_room for lat in known if lat.with_room is not None},
         throughput_error=0.0 if value is None else _throughput_error(timing),
+        indexed_throughput=timing.throughput.indexed if timing.throughput and value is not None else None,
     )
 
 

@@ -272,6 +272,8 @@ def _number_problems(place: str, cost: FormCost) -> Iterator[str]:
         yield from _outside(f"{place}: throughput", cost.throughput, limits.BUSY)
     if cost.throughput_most is not None:
         yield from _outside(f"{place}: throughput_most", cost.throughput_most, limits.BUSY)
+    if cost.indexed_throughput is not None:
+        yield from _outside(f"{place}: indexed_throughput", cost.indexed_throughput, limits.BUSY)
     if cost.throughput_error:
         yield from _outside(f"{place}: throughput_error", cost.throughput_error, limits.BUSY)
 

@@ -134,7 +134,8 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     rests on a convention. `with_room` has the cycles of pairs that take less while the scheduler is not full;
     `latencies` has those in a chain alone. `throughput` is the measured reciprocal throughput in cycles,
     `throughput_error` its error, `throughput_most` an upper bound, if it could only be measured together with
-    other instructions. `operations` is None where the port usage is not known, empty where no port is needed.
+    other instructions, `indexed_throughput` the measured one with an index in the address, where it is more.
+    `operations` is None where the port usage is not known, empty where no port is needed.
     `resources` has cycles by resource name. `alternatives` are other port usages that the experiments do not
     rule out. `eliminated` marks moves that the renamer executes; `idiom` says what happens with one register
     for all sources: `zero` (no execution unit) or `breaking` (no dependency).
@@ -156,6 +157,7 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     throughput_most: float | None = None
     with_room: Mapping[str, float] = {}
     throughput_error: float = 0.0
+    indexed_throughput: float | None = None
 
 
 class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -208,6 +208,8 @@ def _throughput(model: MachineModel, cost: FormCost) -> list[str]:
     lines = [f"  throughput  {cost.throughput:.2f}{error}  measured"] if cost.throughput is not None else []
     if cost.throughput is None and cost.throughput_most is not None:
         lines.append(f"  throughput  at most {cost.throughput_most:.2f}  measured beside other instructions")
+    if cost.indexed_throughput is not None:
+        lines.append(f"  throughput  {cost.indexed_throughput:.2f}  measured with an index in the address")
     computed = issue_throughput(cost, model.core)
     if computed is not None:
         lines.append(f"  throughput  {computed[0]:.2f}  from the {computed[1]}")

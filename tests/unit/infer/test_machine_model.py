@@ -332,6 +332,12 @@ def test_a_throughput_has_its_error():
         assert form_cost(timing).throughput_error == error
 
 
+def test_a_throughput_with_an_index_stands_beside_that_without():
+    for kind, value in ((EXACT, 2.0), (UPPER_BOUND, None)):
+        found = Throughput(0.5, 0.0, kind, indexed=2.0)
+        assert form_cost(FormTiming("TZCNT (R64, M64)", {}, "ok", found, ())).indexed_throughput == value
+
+
 # --- facts ------------------------------------------------------------------------------------------
 
 

@@ -35,6 +35,7 @@ LOAD = FormCost(
     ranges={"op2->op1": (4.0, 6.0), "op3->op1": (1.0, 2.0), "op4->op1": (1.0, 3.0)},
     with_room={"op3->op1": 2.0}, throughput_most=2.25, resources={"divider": 2.0, "bus": 1.0},
     alternatives=("1*p0", "1*p1", "1*p2", "2*p0"), eliminated=True, idiom="zero", note="as found",
+    indexed_throughput=4.5,
 )  # fmt: skip
 MODEL = MachineModel(
     "made", "x86-64",

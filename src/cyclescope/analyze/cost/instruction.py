@@ -319,6 +319,8 @@ class PlacedCosts:
         cost = varied(form, settled(cost, self.ends), variant, self.units)
         if variant.indexed:
             cost = without(cost, self.plain_store)
+        if variant.slower:
+            cost = msgspec.structs.replace(cost, throughput=cost.indexed_throughput)
         if variant.executed:
             cost = self._executed(cost)
         if any(variant.more):

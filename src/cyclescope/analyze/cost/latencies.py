@@ -27,7 +27,8 @@ class CostVariant(msgspec.Struct, frozen=True):
     store to an address with an index, where that makes a difference. `latency` are the cycles of every
     result that a comment in the source asks for, `later` by how many cycles what it loads comes later
     than usually. `executed` tells of a move that the renamer would eliminate, but for the register that
-    it copies. `more` is what it needs by what its address is made of.
+    it copies. `more` is what it needs by what its address is made of, `slower` tells of an address with an
+    index that makes it slower.
     """
 
     idiom: str = ""
@@ -40,6 +41,7 @@ class CostVariant(msgspec.Struct, frozen=True):
     later: float = 0.0
     executed: bool = False
     more: MoreWork = MoreWork()
+    slower: bool = False
 
     @property
     def changes_latencies(self) -> bool:

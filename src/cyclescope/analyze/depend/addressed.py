@@ -38,6 +38,12 @@ def more_work(
     return _NOTHING
 
 
+def has_index(instruction: BlockInstruction) -> bool:
+    """Whether an address in memory is made of a base and an index."""
+    pairs = zip(instruction.form.operands, instruction.memory, strict=False) if instruction.form else ()
+    return any(op.is_memory and bool(at and at.base and at.index) for op, at in pairs)
+
+
 def _kind(op: Operand, placed: PlacedCost, loads: Set[tuple[int, ...]]) -> Addressed | None:
     """What an instruction does to its operand in memory, None of one that only loads."""
     if op.write:

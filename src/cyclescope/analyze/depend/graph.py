@@ -227,7 +227,7 @@ class _Builder:
             own = standing.variant
             variant = CostVariant(
                 "" if said else own.idiom, role, number in renamed, own.indexed, one.latency,
-                passing.get(number), number in passes, one.later, own.executed, own.more,
+                passing.get(number), number in passes, one.later, own.executed, own.more, own.slower,
             )  # fmt: skip
             chosen.append(self.costs.get(standing.plain.form, variant))
         return chosen

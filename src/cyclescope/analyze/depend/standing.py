@@ -24,7 +24,7 @@ from cyclescope.analyze.decode.locations import (
     place_of,
     reads_one_register,
 )
-from cyclescope.analyze.depend.addressed import more_work
+from cyclescope.analyze.depend.addressed import has_index, more_work
 from cyclescope.analyze.depend.compiled.numbers import location_words
 from cyclescope.analyze.depend.compiled.passages import CompiledMemory
 from cyclescope.analyze.depend.followed import LocatedInstruction
@@ -135,7 +135,8 @@ class Standings:
         executed = behaviour.stack_moves and plain.cost.eliminated and _reads_stack_pointer(one)
         addressing = behaviour.addressing
         more = more_work(one, plain, addressing, costs.loading) if addressing else _NO_MORE
-        return CostVariant(idiom, indexed=indexed, executed=executed, more=more)
+        slower = plain.cost.indexed_throughput is not None and has_index(one)
+        return CostVariant(idiom, indexed=indexed, executed=executed, more=more, slower=slower)
 
 
 def _places(instruction: BlockInstruction, placed: PlacedCost, top: int) -> Places:

@@ -28,7 +28,7 @@ class Throughput(msgspec.Struct, frozen=True):
     `upper_bound` where instructions that cannot be left out, or a dependency that cannot be broken,
     take part in the time. `confidence` is that of the value, "" where there is none. `cause` is the meaning
     of `note` or `reason`. `unfinished` says that some of its kernels have not been measured, so that there
-    is no value yet.
+    is no value yet. `indexed` are the cycles with an index in the address, where these are clearly more.
     """
 
     value: float | None
@@ -40,6 +40,7 @@ class Throughput(msgspec.Struct, frozen=True):
     confidence: str = ""
     unfinished: bool = False
     cause: Cause = Cause.NONE
+    indexed: float | None = None
 
 
 class Latency(msgspec.Struct, frozen=True):

@@ -34,6 +34,7 @@ from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
 
 _ASIDE = (Kind.SAME, Kind.INDEXED, Kind.SLOW)  # sequences that answer other questions
+_WITHOUT_INDEX = (Kind.PLAIN, Kind.UNROLLED)  # the same sequence but for the address
 _CUTS = 0.95  # cycles: no front end takes as long for the instructions that cut dependencies
 _WAITS = 1.5  # times what chains through several bases take: nearer to them the chains may be what shows
 _APART = 1.08  # a sequence so much faster than all others stands alone
@@ -41,6 +42,7 @@ _SHORTER = 0.03  # of a throughput that chains limit: noise
 _LATER = 0.15  # of one that chains limit which wait for a port now and then: at 7/8 of what ports do
 _WHOLE = 0.015  # of a number of instances a cycle: readings that are sure are off by less
 _FINEST = 0.006  # cycles: readings of less than a fifth of a cycle are no better
+_INDEXED = 1.75  # times: other work takes twice as long; by less sequences differ by how they are fetched
 AGREED = 1.03  # two sequences within this ratio confirm each other
 _SEEN = 3  # rounds that show a state which is faster: two may be too short by chance
 
@@ -100,7 +102,19 @@ class ThroughputBuilder:
         return Throughput(
             rounded(best.per_instance), rounded(best.spread / best.count), kind, variants,
             remark.text, confidence=self._trust(best, main), cause=cause_of(remark),
+            indexed=self._slower_by_index(usable),
         )  # fmt: skip
+
+    def _slower_by_index(self, usable: Sequence[Record]) -> float | None:
+        """Cycles with an index in the address, where as many instances without one are clearly faster."""
+        sure = [r for r in usable if r.verdict == STABLE and not streams_out(self.form)]
+        indexed = [r for r in sure if r.kind is Kind.INDEXED]
+        counts = {r.count for r in indexed}
+        others = [r.per_instance for r in sure if r.kind in _WITHOUT_INDEX and r.count in counts]
+        if not indexed or not others:
+            return None
+        cycles = min(r.per_instance for r in indexed)
+        return rounded(cycles) if cycles > _INDEXED * max(others) else None
 
     def _trust(self, best: Record, main: Sequence[Record]) -> str:
         """Confidence: less where all others are clearly slower, one was seen to be faster at times, or a look

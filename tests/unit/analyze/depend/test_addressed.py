@@ -16,7 +16,7 @@ from cyclescope.model.facts import (
     addressed_subject,
     stacked_constant,
 )
-from tests.support.code.blocks import block, measured, predicted
+from tests.support.code.blocks import block, changed, measured, predicted
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
@@ -72,3 +72,19 @@ def test_what_a_load_gets_does_not_wait_for_an_address(base):
     without, more = (Predictor(measured(*facts)) for facts in ((), FACTS))
     taken = [one.simulated(one.graph(list(block(text).instructions))) for one in (without, more)]
     assert taken[0] == pytest.approx(taken[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("cmp rax, [rdi + rcx]; cmp rdx, [rdi + rcx]", 4.0),
+        ("cmp rax, [rdi + rcx]; cmp rdx, [rdi + 8]", 2.0),
+        ("cmp rax, [rdi]; cmp rdx, [rdi + 8]", 2.0),
+        ("cmp rax, [rcx * 8]; cmp rdx, [rdi + 8]", 2.0),
+    ],
+)
+def test_what_is_slower_with_an_index_takes_as_long_as_was_measured(text, cycles):
+    """Two loads of one a cycle otherwise."""
+    machine = changed(measured(), CMP_R64_M64={"throughput": 1.0, "indexed_throughput": 2.0})
+    found = Predictor(machine).predict(block(text))
+    assert (found.cycles, found.lower) == (cycles, cycles)

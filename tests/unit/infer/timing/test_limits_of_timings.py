@@ -196,6 +196,26 @@ def test_a_throughput_is_sure_if_another_look_at_its_sequence_agrees(ratio, trus
     assert throughput(stream(8.0, "plain x8", 8), *slower).confidence == HIGH, "of a sequence that counts"
 
 
+@pytest.mark.parametrize(
+    ("ratio", "verdict", "told"),
+    [
+        (1.0, STABLE, False),
+        (1.5, STABLE, False),
+        (1.9, STABLE, True),
+        (4.0, STABLE, True),
+        (4.0, UNSTABLE, False),
+    ],
+)
+def test_an_index_that_makes_other_work_makes_twice_as_slow(ratio, verdict, told):
+    """It is beside as many instances without one; cuts of dependencies are not in it."""
+    sequences = stream(4.0, "plain x4"), stream(4.2, "unrolled x4"), stream(1.0, "broken x4")
+    indexed = stream(4.2 * ratio, "indexed x4", verdict=verdict)
+    assert throughput(*sequences, indexed).indexed == (
+        pytest.approx(1.05 * ratio, abs=0.01) if told else None
+    )
+    assert throughput(stream(2.0, "plain x8", 8), indexed).indexed is None
+
+
 @pytest.mark.parametrize(("ratio", "value"), [(1.01, 1.0), (1.02, 1.0), (1.04, 1.5), (1.06, 1.5)])
 def test_a_second_sequence_confirms_one_that_is_not_stable(ratio, value):
     """Within three hundredths; else the stable one counts, which is slower."""
