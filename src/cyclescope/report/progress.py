@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from cyclescope.infer.progress import Progress, told_to
-from cyclescope.measure.sampling import rejections
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -57,6 +56,8 @@ def _nothing() -> Iterator[Report]:
 
 
 def _counts(progress: Progress) -> str:
+    from cyclescope.measure.sampling import rejections  # not at the start of what measures nothing
+
     noise = rejections(progress.accepted, progress.rejected, progress.disturbed)
     return f"{progress.failed} failed, {noise}"
 
