@@ -3,8 +3,8 @@
     python -m benchmarks.predicting.ablation --model M.json --measured TIMED.csv [--predictor NAME]
 
 A row for each probe whose answers the model has, and for how ports are chosen, resources that forms share,
-and throughputs that no port explains. The blocks (`validate --output`) should be none that helped to find an
-effect.
+throughputs with an index in the address, and all that no port explains. The blocks (`validate --output`)
+should be none that helped to find an effect.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def ablated(model: MachineModel) -> Iterator[tuple[str, MachineModel]]:
     core = msgspec.structs.replace(model.core, **plain)
     yield "how ports are chosen", msgspec.structs.replace(model, core=core)
     yield "shared resources", _without(model, resources={})
-    yield "throughputs", _without(model, throughput=None)
+    yield "throughputs with an index", _without(model, indexed_throughput=None)
+    yield "throughputs", _without(model, throughput=None, indexed_throughput=None)
 
 
 def _without(model: MachineModel, **fields: object) -> MachineModel:

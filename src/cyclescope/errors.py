@@ -108,9 +108,16 @@ class UsageError(CyclescopeError):
 
 
 class UnsupportedInstruction(CyclescopeError):
-    """An instruction that the table, the assembler or this CPU does not know."""
+    """An instruction that the table, the assembler or this CPU does not know.
+
+    `line` is that of the text, 0 where no line of it is refused.
+    """
 
     exit_code = 3
+
+    def __init__(self, message: str, remedy: str = "", line: int = 0) -> None:
+        super().__init__(message, remedy)
+        self.line = line
 
 
 class SourceError(CyclescopeError):

@@ -24,7 +24,7 @@ from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
 PACKAGE = Path(cyclescope.__file__).parent
 TAKES_APART = re.compile(
     r"\b(note|reason|remark|sentence|idiom|verdict|status)\.(startswith|endswith|split|r?partition|remove(pre|suf)fix)\("
-    r"|[\"'] in \w*\.?(note|reason|remark|sentence)\b"
+    r"|[\"'] (not )?in \w*\.?(note|reason|remark|sentence|message)\b"
     r"|\bvariant\.(startswith|endswith|split|r?partition|remove(pre|suf)fix)\("
     r"|\bvariant\[|\bkey\[\d*:|GLOB '\* again'"
 )

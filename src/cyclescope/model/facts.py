@@ -106,10 +106,7 @@ STACK_MOVES = "moves of the stack pointer"
 SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)
 """Loops of so many NOPs tell how a core gets code: of the shortest ones, and of the next longer kind."""
 BEGUN_LATE = (4, 8)  # NOPs of a loop that begins so many bytes before the end of a line
-BESIDE_CONSTANTS = (
-    6,
-    7,
-)  # instructions in loops that tell how many constants a line of code has room for beside so many
+BESIDE_CONSTANTS = (6, 7)  # instructions of loops that tell how many constants a line has room for
 SIGNED_BITS = 32  # of the loads that tell whether the sign is extended on the way
 
 

@@ -199,7 +199,7 @@ def _explained(
         return SourceError(message, "compile it first: cc -O2 -S")
     if _PREPROCESSED.search(text):
         return UnsupportedInstruction(error.message, "preprocess it first, with cc -E")
-    if isa in ("", guessed) or not guessed or ", line " not in error.message:  # it is not about the text
+    if isa in ("", guessed) or not guessed or not error.line:
         return error
     message = f"{source} looks like {guessed} code, not {isa}: {error.message}"
     return SourceError(message, "{arch} names a machine of that instruction set")

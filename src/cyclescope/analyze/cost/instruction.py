@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from copy import copy
 from functools import cached_property
-from typing import NamedTuple
 
 import msgspec
 
@@ -42,34 +41,16 @@ _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
 _PLAIN = CostVariant()
 
 
-class CostWays(NamedTuple):
-    """The ways through a form, as `PlacedCost` has them."""
-
-    sources: tuple[Node, ...]
-    targets: tuple[Node, ...]
-    column_of: tuple[int, ...]
-    columns: tuple[Column, ...]
-    base: tuple[float, ...]
-    killed: tuple[str, ...]
-    stored: frozenset[int]
-    guessed: frozenset[tuple[int, int]]
-
-
-class PlacedCost(msgspec.Struct, frozen=True, dict=True):
-    """A form's cost as rows of a graph.
+class CostWays(msgspec.Struct, frozen=True):
+    """The ways through a form.
 
     Targets with equal latencies from all sources are one column, a value of its own: `column_of` has the
     column of each target, `columns` the (source, cycles) that lead to it, `base` the cycles that it takes
     where nothing has to arrive. `killed` are flags that hold nothing of use behind the instruction.
     `stored` has the columns that go to memory without a latency in the model, `guessed` the (source,
-    column) of other pairs without one. `alone` is the measured throughput where neither ports nor slots
-    explain it, else 0. `uses` are cycles by shared resource, among them those of the one unit without a port
-    that the form, or forms of the same operations, are known to keep busy.
+    column) of other pairs without one.
     """
 
-    form: InstructionForm
-    cost: FormCost
-    variant: CostVariant
     sources: tuple[Node, ...]
     targets: tuple[Node, ...]
     column_of: tuple[int, ...]
@@ -78,6 +59,19 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
     killed: tuple[str, ...]
     stored: frozenset[int]
     guessed: frozenset[tuple[int, int]]
+
+
+class PlacedCost(CostWays, frozen=True, dict=True):
+    """A form's cost as rows of a graph.
+
+    `alone` is the measured throughput where neither ports nor slots explain it, else 0. `uses` are cycles by
+    shared resource, among them those of the one unit without a port that the form, or forms of the same
+    operations, are known to keep busy.
+    """
+
+    form: InstructionForm
+    cost: FormCost
+    variant: CostVariant
     slots: float
     operations: tuple[Operation, ...]
     alone: float
@@ -232,7 +226,8 @@ class PlacedCosts:
         if found is None:  # latencies alone are others
             cost = self._changed(placed.form, placed.variant)
             ways = self._ways(placed.form, cost, placed.variant)
-            found = self._variants[key] = msgspec.structs.replace(placed, cost=cost, **ways._asdict())
+            changed = msgspec.structs.asdict(ways)
+            found = self._variants[key] = msgspec.structs.replace(placed, cost=cost, **changed)
         return found
 
     def _may_change(self, placed: PlacedCost) -> bool:
@@ -358,9 +353,9 @@ class PlacedCosts:
         idle = cost.eliminated or variant.idiom == ZERO
         alone = 0.0 if idle or variant.fused else unexplained(cost, self.machine.core)
         return PlacedCost(
-            form, cost, variant, *self._ways(form, cost, variant),
-            slots_of(cost), () if idle else self._operations(form, cost),
-            alone, () if variant.idiom else tuple(self._shared.uses(cost, alone)),
+            **msgspec.structs.asdict(self._ways(form, cost, variant)), form=form, cost=cost, variant=variant,
+            slots=slots_of(cost), operations=() if idle else self._operations(form, cost), alone=alone,
+            uses=() if variant.idiom else tuple(self._shared.uses(cost, alone)),
         )  # fmt: skip
 
     def _ways(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> CostWays:

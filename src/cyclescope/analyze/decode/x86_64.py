@@ -165,18 +165,12 @@ class X86Decoder:
     def run(self, code: bytes) -> CodeRun | None:
         """All instructions of code at address 0, None where some of its bytes begin none."""
         found: list[BlockInstruction] = []
-        at, ins, known = 0, None, self._known
+        at, ins = 0, None
         for ins in self._iced.Decoder(64, code, options=self._options):
-            own = code[at : at + ins.len]
-            one = known.get(own)
-            if one is None:
-                if ins.is_invalid:
-                    return None
-                one = self._read(ins, own, at)
-            elif one.address != at:
-                one = msgspec.structs.replace(one, address=at)
-            found.append(one)
-            at += len(own)
+            if ins.is_invalid:
+                return None
+            found.append(self._read(ins, code[at : at + ins.len], at))
+            at += ins.len
         return CodeRun(tuple(found), ins is not None and self._target(ins) == 0)
 
     def _read(self, ins: Any, own: bytes, address: int) -> BlockInstruction:

@@ -6,7 +6,7 @@ need in addition; it measured general registers only, so nothing is known of vec
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Address, BlockInstruction
@@ -27,9 +27,7 @@ def more_work(
     """
     if placed.form.vector_width:
         return _NOTHING
-    for op, address in zip(placed.form.operands, instruction.memory, strict=False):
-        if address is None or not op.is_memory:
-            continue
+    for op, address in accessed(instruction):
         if address.base and address.index:
             kind = _kind(op, placed, loads)
             return addressing.indexed.get(kind, _NOTHING) if kind is not None else _NOTHING
@@ -40,8 +38,20 @@ def more_work(
 
 def has_index(instruction: BlockInstruction) -> bool:
     """Whether an address in memory is made of a base and an index."""
-    pairs = zip(instruction.form.operands, instruction.memory, strict=False) if instruction.form else ()
-    return any(op.is_memory and bool(at and at.base and at.index) for op, at in pairs)
+    return any(bool(address.base and address.index) for _, address in accessed(instruction))
+
+
+def stores_by_index(instruction: BlockInstruction) -> bool:
+    """Whether it stores to an address with an index."""
+    return any(op.write and bool(address.index) for op, address in accessed(instruction))
+
+
+def accessed(instruction: BlockInstruction) -> Iterator[tuple[Operand, Address]]:
+    """Operands in memory with their addresses."""
+    operands = instruction.form.operands if instruction.form is not None else ()
+    for op, address in zip(operands, instruction.memory, strict=False):
+        if op.is_memory and address is not None:
+            yield op, address
 
 
 def _kind(op: Operand, placed: PlacedCost, loads: Set[tuple[int, ...]]) -> Addressed | None:

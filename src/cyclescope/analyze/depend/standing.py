@@ -24,7 +24,7 @@ from cyclescope.analyze.decode.locations import (
     place_of,
     reads_one_register,
 )
-from cyclescope.analyze.depend.addressed import has_index, more_work
+from cyclescope.analyze.depend.addressed import has_index, more_work, stores_by_index
 from cyclescope.analyze.depend.compiled.numbers import location_words
 from cyclescope.analyze.depend.compiled.passages import CompiledMemory
 from cyclescope.analyze.depend.followed import LocatedInstruction
@@ -131,7 +131,7 @@ class Standings:
         """What an instruction's own registers make of it."""
         costs, behaviour = self.costs, self.costs.behaviour
         idiom = plain.cost.idiom if plain.cost.idiom and reads_one_register(one) else ""
-        indexed = bool(costs.plain_store) and _stores_by_index(one)
+        indexed = bool(costs.plain_store) and stores_by_index(one)
         executed = behaviour.stack_moves and plain.cost.eliminated and _reads_stack_pointer(one)
         addressing = behaviour.addressing
         more = more_work(one, plain, addressing, costs.loading) if addressing else _NO_MORE
@@ -160,9 +160,3 @@ def _reads_stack_pointer(instruction: BlockInstruction) -> bool:
     operands = instruction.form.operands if instruction.form is not None else ()
     registers = zip((op for op in operands if op.is_register), instruction.registers, strict=False)
     return any(op.read and location_of(register) == STACK_POINTER for op, register in registers)
-
-
-def _stores_by_index(instruction: BlockInstruction) -> bool:
-    operands = instruction.form.operands if instruction.form is not None else ()
-    pairs = zip(operands, instruction.memory, strict=False)
-    return any(op.is_memory and op.write and address and address.index for op, address in pairs)

@@ -155,7 +155,7 @@ def _assembled(
                 raise
             break
         except UnsupportedInstruction as error:
-            if first is None or ", line " not in first.message:  # one that names the line says more
+            if first is None or not first.line:  # one that names the line says more
                 first = error
     assert first is not None
     raise first

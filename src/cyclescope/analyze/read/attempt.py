@@ -203,7 +203,9 @@ class Attempt:
                 line = self._lines[number - 1]
                 text = shortened(" ".join((line.text or line.written).split()))
                 why = f"{self._tool.name} refuses {text!r} ({shortened(told.strip())})"
-                return UnsupportedInstruction(f"{source}, line {number}: {why}", self._remedy(line, told))
+                return UnsupportedInstruction(
+                    f"{source}, line {number}: {why}", self._remedy(line, told), number
+                )
         every = messages.strip().splitlines()
         shown = [line for line in every if "rror" in line] or every
         return UnsupportedInstruction(

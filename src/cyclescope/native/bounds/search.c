@@ -363,15 +363,10 @@ EXPORT int bounds_memory(const int64_t *forms, int64_t form_count, const int64_t
     struct arena a = {0};
     struct numbers first = {forms, forms + form_count, 0}, second = {own, own + own_count, 0};
     struct lines lines = {0};
-    struct search s; /* large: not all of it is set to 0 */
+    struct search s = {.a = &a, .lines = &lines, .found = found};
     *out = (struct memory){0};
     if (instructions < 1 || instructions > MOST_INSTRUCTIONS || form_count < 0 || own_count < 0 || !is_core(core))
         return REFUSED;
-    s.a = &a;
-    s.lines = &lines;
-    s.found = found;
-    s.last = s.before = (struct accesses){0};
-    s.store_count = s.found_count = 0;
     lines.count = (int32_t)instructions;
     lines.locations = (int32_t)core->locations;
     s.in_flight = (int32_t)core->in_flight;

@@ -14,7 +14,12 @@ MUL = "IMUL (R64, R64)"
 
 def model():
     cost = FormCost(
-        1, (Operation((0,), 1, 1),), {"op1->op1": 1, "op2->op1": 1}, 4.0, resources={"front": 3.0}
+        1,
+        (Operation((0,), 1, 1),),
+        {"op1->op1": 1, "op2->op1": 1},
+        4.0,
+        resources={"front": 3.0},
+        indexed_throughput=8.0,
     )
     facts = (Fact("pages", "a", "4"), Fact("banks", "b", "1"), Fact("banks", "c", "1"))
     core = msgspec.structs.replace(exchanged(1).core, binding="evenly", single=(0,))
@@ -30,7 +35,11 @@ def test_each_thing_is_taken_away_alone():
     assert [fact.subject for fact in found["probe pages"].facts] == ["b", "c"]
     assert (found["how ports are chosen"].core.binding, found["how ports are chosen"].core.single) == ("", ())
     assert found["shared resources"].forms[MUL].resources == {}
-    assert found["throughputs"].forms[MUL].throughput is None
+    assert found["throughputs with an index"].forms[MUL] == msgspec.structs.replace(
+        whole.forms[MUL], indexed_throughput=None
+    )
+    bare = found["throughputs"].forms[MUL]
+    assert (bare.throughput, bare.indexed_throughput) == (None, None)
     for one in found.values():
         kept = [getattr(one, name) == getattr(whole, name) for name in ("facts", "core", "forms")]
         assert kept.count(False) == 1
