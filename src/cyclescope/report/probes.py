@@ -59,13 +59,18 @@ def uncounted_lines(uncounted: Mapping[str, str]) -> list[str]:
     return lines
 
 
+def not_asked(asked: Asked, isa: str) -> str:
+    """That a probe has no answers, and why; nothing where it has some."""
+    if why := why_none(asked.probe, isa):
+        return f"not asked: {why}"
+    return "" if asked.facts else "not asked in a hurry"
+
+
 def asked_text(asked: Asked, isa: str, everything: bool = False) -> str:
     """A probe's answers; those that are not resolved are counted by their reasons, or all told."""
     lines = ["", f"{asked.probe.name}: {asked.probe.question}"]
-    if why := why_none(asked.probe, isa):
-        return "\n".join([*lines, f"  not asked: {why}"])
-    if not asked.facts:
-        return "\n".join([*lines, "  not asked in a hurry"])
+    if why := not_asked(asked, isa):
+        return "\n".join([*lines, f"  {why}"])
     shown = [fact for fact in asked.facts if fact.is_resolved or everything]
     lines += fact_lines(shown, [event_counts(asked, fact) for fact in shown])
     open_ones = [fact for fact in asked.facts if not fact.is_resolved]

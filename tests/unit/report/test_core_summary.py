@@ -56,7 +56,7 @@ def test_what_may_be_another_answer_at_another_time_says_why():
         "core-to-core", "CPU 0 and 1", CoreAnswer.VALUE, 690.0, 235.0, "cycles", LOW, reason="a host moves it"
     )
     assert told("a line from one CPU to another", [doubtful]).confidence == "low: a host moves it"
-    assert "690.00 cycles  (low: a host moves it)" in card_text("a machine", [doubtful])
+    assert "690.00 +-235.00 cycles  (low: a host moves it)" in card_text("a machine", [doubtful])
     assert "690.00 cycles +-235.00  low confidence: a host moves it" in fact_lines([doubtful])[0]
 
 

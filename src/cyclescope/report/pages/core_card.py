@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from cyclescope.measure.record import STABLE, UNSTABLE
 from cyclescope.model.facts import CoreAnswer, Fact
-from cyclescope.probe.run import Asked, ProbeReading, why_none
+from cyclescope.probe.run import Asked, ProbeReading
 from cyclescope.report.pages.core_summary import card_lines
 from cyclescope.report.pages.heat import HeatMap, heat_maps
 from cyclescope.report.pages.rendering import rendered
-from cyclescope.report.probes import event_counts, uncounted_lines
+from cyclescope.report.probes import event_counts, not_asked, uncounted_lines
 from cyclescope.report.words import counted, printable
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -135,7 +135,7 @@ def _answered(asked: Asked, isa: str) -> AnsweredProbe:
     grids, curves = heat_maps(asked.facts, asked.places), _curves(asked.facts, asked.rows)
     counts = tuple(printable(event_counts(asked, fact)) for fact in asked.facts)
     return AnsweredProbe(
-        probe.name, probe.question, why_none(probe, isa).text, rows, tuple(grids), tuple(curves),
+        probe.name, probe.question, not_asked(asked, isa), rows, tuple(grids), tuple(curves),
         counts if any(counts) else (),
     )  # fmt: skip
 

@@ -165,7 +165,7 @@ def _named(fact: Fact) -> str:
 
 
 def _pairs(by_probe: dict[str, dict[str, Fact]]) -> Iterator[CardLine]:
-    """Of pairs of CPUs what differs: the least and the most."""
+    """Of pairs of CPUs the least and the most, of one its value."""
     for probe, title in (
         ("core-to-core", "a line from one CPU to another"),
         ("shared-core", "beside another CPU"),
@@ -173,7 +173,8 @@ def _pairs(by_probe: dict[str, dict[str, Fact]]) -> Iterator[CardLine]:
         found = [fact for fact in by_probe.get(probe, {}).values() if fact.value is not None]
         values = sorted(fact.value for fact in found if fact.value is not None)
         if values:
-            told = f"{values[0]:.2f} to {values[-1]:.2f} {found[0].unit}"
+            several = f"{values[0]:.2f} to {values[-1]:.2f} {found[0].unit}"
+            told = several if len(found) > 1 else valued(found[0])
             yield CardLine("pairs of CPUs", title, told, _doubt(found))
         elif probe in by_probe:
             reason = next(iter(by_probe[probe].values())).reason

@@ -185,7 +185,8 @@ def test_an_instruction_set_without_such_a_thing():
     probe = PROBES["stack-engine"]
     backend = SimulatedBackend(drawn([probe, *SOME], 4))
     (one,) = ask([probe], backend, load_table("x86-64"))
-    assert "Not asked: it has no instructions that push" in core_card("m", "aarch64", [one])
+    assert "not asked: it has no instructions that push" in core_card("m", "aarch64", [one])
+    assert "not asked in a hurry" in core_card("m", "x86-64", [Asked(probe, (), ())])
 
 
 def test_every_part_of_a_sweep_has_a_line_and_its_colour():
