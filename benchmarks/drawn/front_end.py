@@ -82,7 +82,8 @@ def draw_core(seed: int, table: Table) -> Drawn:
     draw = random.Random(f"front end {seed}")
     width = draw.randint(2, 10)
     front_end = FrontEnd(
-        pairs=draw.random() < 0.25, fuses=draw.random() < 0.25, whole=draw.random() < 0.2,
+        pairs=(pairs := draw.random() < 0.25), trails=pairs and draw.random() < 0.5,
+        fuses=draw.random() < 0.25, whole=draw.random() < 0.2,
         fetch=draw.choice((0, 0, 0, 4 * width, 6 * width, 8 * width)),
     )  # fmt: skip
     machine = draw_machine(seed, list(table), width=width)

@@ -256,7 +256,7 @@ def _core(costs: Mapping[str, FormCost], table: Table, readout: Readout) -> Core
         _width(store, approach), load_latency=loaded, forward_latency=sum(parts) if all(parts) else 0,
         in_order=approach.in_order, whole=readout.ports is not None and facts.whole,
         width_kind=MEASURED if width.is_told else ASSUMED, width_source=width.proof,
-        fetch=bytes_per_cycle(facts.fetch, width.slots, width.per_slot) if facts.fetch else 0,
+        fetch=bytes_per_cycle(facts.fetch, width.slots) if facts.fetch else 0,
         lengths=tuple((one.bytes, one.cycles) for one in facts.fetch), nops=width.per_slot,
     )  # fmt: skip
 

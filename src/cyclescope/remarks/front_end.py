@@ -35,5 +35,6 @@ class Wide(Meaning):
     DISAGREE = "no two kinds of simple instructions agree on a whole number: {}"
     AGREE = "{} loops agree ({}): {}"
     NOPS_SHARE = "{} NOPs next to each other share a slot"
+    NOPS_TRAIL = "{} NOPs next to each other share a slot, and a NOP with what is before it: {}"
     NOPS_TAKE_NONE = "NOPs take no slot"
     RATE = "{} {:.2f} ± {:.2f}"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.register import domain
 from cyclescope.isa.registry import mnemonics
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.model.dispatch_cycles import dispatch_cycles
@@ -19,13 +20,15 @@ from cyclescope.model.dispatch_cycles import dispatch_cycles
 class FrontEnd(msgspec.Struct, frozen=True):
     """What the front end of a core does; nothing of it by default.
 
-    With `pairs`, two NOPs next to each other share a slot; with `fuses`, a move between general registers
-    and a simple instruction right behind it that works on its target. With `whole`, the slots of an
-    instruction are in one cycle. `fetch` is in bytes of code per cycle, 0 for no limit. `branches` are
-    mnemonics that share a slot with the conditional branch right behind them, each with that of the branch.
+    With `pairs`, two NOPs next to each other share a slot; with `trails`, a NOP and what works on nothing but
+    general registers right before it; with `fuses`, a move between general registers and a simple instruction
+    right behind it that works on its target. With `whole`, the slots of an instruction are in one cycle.
+    `fetch` is in bytes of code per cycle, 0 for no limit. `branches` are mnemonics that share a slot with the
+    conditional branch right behind them, each with that of the branch.
     """
 
     pairs: bool = False
+    trails: bool = False
     fuses: bool = False
     whole: bool = False
     fetch: float = 0.0
@@ -42,6 +45,8 @@ class FrontEnd(msgspec.Struct, frozen=True):
     def _share(self, first: Instruction, second: Instruction) -> bool:
         if self.pairs and is_nop(first.form) and is_nop(second.form):
             return True
+        if self.trails and is_nop(second.form) and _is_general(first.form):
+            return True
         if (first.form.mnemonic, second.form.mnemonic) in self.branches:
             return True
         return self.fuses and _is_fused(first, second)
@@ -56,7 +61,8 @@ class FrontEnd(msgspec.Struct, frozen=True):
     @property
     def features(self) -> Iterator[str]:
         """What it does, in words."""
-        named = {"pairs NOPs": self.pairs, "fuses moves": self.fuses, "divides nothing": self.whole}
+        named = {"pairs NOPs": self.pairs, "NOPs trail": self.trails, "fuses moves": self.fuses,
+                 "divides nothing": self.whole}  # fmt: skip
         yield from (name for name, has in named.items() if has)
         if self.branches:
             yield f"fuses {len(self.branches)} pairs with branches"
@@ -70,6 +76,12 @@ PLAIN = FrontEnd()
 def is_nop(form: InstructionForm) -> bool:
     """Whether a form does nothing at all."""
     return "nop" in form.attributes
+
+
+def _is_general(form: InstructionForm) -> bool:
+    """Whether a form works on general registers, and on nothing else."""
+    registers = [op for op in form.operands if op.is_register]
+    return bool(registers) and form.memory < 0 and all(domain(op.cls) == "r" for op in registers)
 
 
 def _is_fused(first: Instruction, second: Instruction) -> bool:

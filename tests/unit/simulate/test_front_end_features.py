@@ -37,6 +37,16 @@ def test_a_nop_alone_has_a_slot_of_its_own(machine, table):
     assert cycles(machine, table, FrontEnd(pairs=True), *run) == cycles(machine, table, PLAIN, *run)
 
 
+def test_a_nop_trails_what_works_on_general_registers(machine, table):
+    trails, load, vector = FrontEnd(trails=True), "MOV (R64, M64)", "PADDD (XMM, XMM)"
+    first, _, last = run = [Instruction(table[name]) for name in (MOVE, NOP, NOP)]
+    assert trails.shared(run) == [False, True, False]
+    assert FrontEnd(trails=True, pairs=True).shared([*run, last]) == [False, True, False, True]
+    for name in (load, vector):
+        assert trails.shared([Instruction(table[name]), last]) == [False, False]
+    assert PLAIN.shared([first, last]) == [False, False]
+
+
 def test_a_move_is_one_with_what_works_on_its_target(table):
     fuses, move = FrontEnd(fuses=True), Instruction(table[MOVE], (2, 1))
     target = move.registers[[slot.operand for slot in table[MOVE].encoding.slots].index(0)]
@@ -65,8 +75,8 @@ def test_what_is_not_divided_leaves_slots_empty():
 
 def test_it_says_what_it_does():
     assert list(PLAIN.features) == []
-    assert list(FrontEnd(True, True, True, 16.0).features) == [
-        "pairs NOPs", "fuses moves", "divides nothing", "16 bytes per cycle",
+    assert list(FrontEnd(True, True, True, True, 16.0).features) == [
+        "pairs NOPs", "NOPs trail", "fuses moves", "divides nothing", "16 bytes per cycle",
     ]  # fmt: skip
 
 

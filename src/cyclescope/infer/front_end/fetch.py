@@ -32,24 +32,28 @@ class FetchLimit(msgspec.Struct, frozen=True, array_like=True):
         return self.cycles > max(LIMITED, 1 + ERRORS * self.error)
 
 
-def fetch_limits(readings: Iterable[Reading], width: float, together: int = 1) -> tuple[FetchLimit, ...]:
-    """The limits by length, shortest first; NOPs of which `together` share a slot show them."""
+def fetch_limits(readings: Iterable[Reading], width: float) -> tuple[FetchLimit, ...]:
+    """The limits by length, shortest first.
+
+    NOPs that share slots may be faster than other instructions. How long they are when they stop sharing says
+    nothing about those, so only what is slower than a slot each is a limit.
+    """
     found = [
         FetchLimit(
-            blocked(r.variant), round(r.cycles * width * together / r.instances, 3),
-            round(r.spread * width * together / r.instances, 3),
+            blocked(r.variant), round(max(r.cycles * width / r.instances, 1.0), 3),
+            round(r.spread * width / r.instances, 3),
         )
         for r in readings if r.verdict == STABLE
     ]  # fmt: skip
     return tuple(sorted(found, key=_bytes))
 
 
-def bytes_per_cycle(limits: Sequence[FetchLimit], width: float, together: int = 1) -> float:
+def bytes_per_cycle(limits: Sequence[FetchLimit], width: float) -> float:
     """Bytes of code that arrive in a cycle where long instructions show it, else 0.
 
     All lengths from some length on have to be limited, and by the same number of bytes.
     """
-    rates = [one.bytes * together * width / one.cycles for one in _limited_at_the_end(limits)]
+    rates = [one.bytes * width / one.cycles for one in _limited_at_the_end(limits)]
     if len(rates) < ENOUGH or max(rates) - min(rates) > ALIKE * max(rates):
         return 0.0
     return round(sum(rates) / len(rates), 1)

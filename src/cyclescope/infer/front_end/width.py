@@ -1,8 +1,8 @@
 """The width of the front end: the rate that simple instructions of several kinds have in common.
 
-One kind can mislead: NOPs share slots on some cores, moves are eliminated no faster than some other limit
-allows, additions have fewer ports. So the width is the largest whole number of instructions per cycle that
-two kinds reach, and that nothing exceeds but what shares slots.
+One kind can mislead: NOPs share slots on some cores, with each other or with what is before them, moves are
+eliminated no faster than some other limit allows, additions have fewer ports. So the width is the largest
+whole number of instructions per cycle that two kinds reach, and that nothing exceeds but what shares slots.
 """
 
 from __future__ import annotations
@@ -42,9 +42,14 @@ class Rate(msgspec.Struct, frozen=True):
         return self.rate > slots + max(ERRORS * self.error, FASTER)
 
     @property
-    def shares(self) -> bool:
-        """Whether NOPs stand next to each other, which some cores put in one slot."""
-        return self.kind == NOPS or self.kind.split(AND).count(NOPS) > 1
+    def has_nops(self) -> bool:
+        """Whether it has NOPs, which some cores put in a slot with another one, or with what is before it."""
+        return NOPS in self.kind.split(AND)
+
+    @property
+    def parts_nops(self) -> bool:
+        """Whether something else stands behind each NOP of it."""
+        return self.kind.split(AND).count(NOPS) == 1 and self.kind != NOPS
 
     def __str__(self) -> str:
         counts = Counter(self.forms)
@@ -86,7 +91,12 @@ class FoundWidth(msgspec.Struct, frozen=True):
         """What NOPs do but take a slot each, or nothing."""
         if self.per_slot == 1:
             return NOTHING
-        return Wide.NOPS_SHARE.of(self.per_slot) if self.per_slot else Wide.NOPS_TAKE_NONE.of()
+        if not self.per_slot:
+            return Wide.NOPS_TAKE_NONE.of()
+        trailing = [rate for rate in self.others if rate.parts_nops and rate.exceeds(self.slots)]
+        if trailing:
+            return Wide.NOPS_TRAIL.of(self.per_slot, _listed(trailing))
+        return Wide.NOPS_SHARE.of(self.per_slot)
 
 
 def rates_of(readings: Iterable[Reading]) -> list[Rate]:
@@ -120,8 +130,11 @@ def _proved(rates: Sequence[Rate], slots: int) -> FoundWidth | None:
         return found and msgspec.structs.replace(found, per_slot=0)
     agreeing = tuple(rate for rate in rates if rate.reaches(slots))
     faster = [rate for rate in rates if rate.exceeds(slots)]
-    proving = [rate for rate in agreeing if not (faster and rate.shares)]
-    if len({rate.kind for rate in proving}) < KINDS or not all(rate.shares for rate in faster):
+    trailing = any(rate.parts_nops for rate in faster)
+    proving = [
+        rate for rate in agreeing if not (faster and rate.has_nops) or (rate.parts_nops and not trailing)
+    ]
+    if len({rate.kind for rate in proving}) < KINDS or not all(rate.has_nops for rate in faster):
         return None
     alone = [rate for rate in faster if rate.kind == NOPS]
     shared = any(rate.reaches(SHARING * slots) for rate in alone)  # others are limited by their length

@@ -108,7 +108,7 @@ class FrontEndFacts:
         """Slots per cycle by the length of the encodings, where they are measured."""
         if not self.width_fact.is_told or not self.width_fact.per_slot:
             return ()
-        return fetch_limits(self._lengths, self.width_fact.slots, self.width_fact.per_slot)
+        return fetch_limits(self._lengths, self.width_fact.slots)
 
     # --- what stands between others --------------------------------------------------------------
 

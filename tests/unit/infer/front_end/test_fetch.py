@@ -6,6 +6,7 @@ import pytest
 
 from cyclescope.infer.front_end import fetch as module
 from cyclescope.infer.front_end.fetch import bytes_per_cycle, fetch_limits
+from cyclescope.measure.ports import blocked
 from cyclescope.measure.record import NOISY, Reading
 
 
@@ -19,10 +20,19 @@ def readings(width=6, fetch=0.0, short=None, error=0.005, together=1):
 @pytest.mark.parametrize(("width", "fetch"), [(6, 32.0), (6, 64.0), (4, 16.0), (8, 48.0), (2, 8.0)])
 @pytest.mark.parametrize("together", [1, 2])
 def test_bytes_per_cycle_are_those_of_long_instructions(width, fetch, together):
-    limits = fetch_limits(readings(width, fetch, together=together), width, together)
-    assert bytes_per_cycle(limits, width, together) == pytest.approx(fetch, rel=0.01)
+    limits = fetch_limits(readings(width, fetch, together=together), width)
+    assert bytes_per_cycle(limits, width) == pytest.approx(fetch, rel=0.01)
     first = next(one.bytes for one in limits if one.is_limited)
-    assert first == int(fetch / width / together * 1.05) + 1
+    assert first == int(fetch / width * 1.05) + 1
+
+
+def test_long_nops_that_share_no_slot_are_no_limit():
+    """As on a Zen 4: up to 7 bytes two share a slot, and long ones are limited by 63 bytes a cycle."""
+    shared = [one for one in readings(6, 63.0, together=2) if blocked(one.variant) < 8]
+    alone = [one for one in readings(6, 63.0) if blocked(one.variant) >= 8]
+    limits = fetch_limits([*shared, *alone], 6)
+    assert [one.bytes for one in limits if one.is_limited] == [12, 13, 14, 15]
+    assert bytes_per_cycle(limits, 6) == pytest.approx(63, rel=0.01)
 
 
 def test_short_encodings_are_a_limit_of_their_own():

@@ -27,6 +27,7 @@ def rates(error=0.01, **of_kinds):
         (rates(nop=6.02, general=5.0, mix=6.01), 6, 1),
         (rates(nop=8.0, move=7.98, general=6.0, vector=4.0), 8, 1),  # as a Zen 5
         (rates(nop=12.0, idiom=6.0, general=4.0, mix=6.0, run=8.0), 6, 2),  # NOPs in pairs
+        (rates(nop=12.0, move=6.0, idiom=6.0, general=4.0, mix=7.93, run=10.07), 6, 2),  # as a Zen 4
         (rates(nop=31.0, idiom=6.0, general=5.99, mix=11.0), 6, 0),  # NOPs that are dropped
         (rates(nop=10.0, general=4.0, vector=4.0, mix=8.0, run=10.0), 10, 1),
         (rates(nop=2.0, general=2.0, vector=1.0, mix=2.0), 2, 1),  # in order
@@ -64,6 +65,23 @@ def test_the_proof_names_forms_and_errors():
     fact = width_of(rates(nop=12.0, idiom=6.0, mix=6.02, general=4.0))
     assert "2 loops agree (zero idiom, NOP + general): idiom 6.00 ± 0.01, mix 6.02 ± 0.01" in fact.proof
     assert "2 NOPs next to each other share a slot" in fact.proof
+
+
+def test_the_proof_says_beside_what_nops_take_no_slot():
+    fact = width_of(rates(nop=12.0, idiom=6.0, move=6.0, mix=7.9, run=10.1, general=4.0))
+    assert fact.proof.endswith("and a NOP with what is before it: mix 7.90 ± 0.01")
+
+
+def test_what_has_no_nop_shares_no_slot():
+    found = rates(nop=12.0, idiom=6.0, move=6.0, mix=7.9)
+    assert width_of(found).is_told
+    assert not width_of([*found, Rate(("x",), VECTOR, 7.9, 0.01)]).is_told
+
+
+def test_a_mix_with_nops_proves_nothing_where_others_hide_them():
+    other = Rate(("x",), AND.join((NOPS, VECTOR)), 6.0, 0.01)
+    assert width_of([*rates(nop=12.0, idiom=6.0), other]).slots == 6
+    assert not width_of([*rates(nop=12.0, idiom=6.0, mix=7.9), other]).is_told
 
 
 def test_rounds_that_disagree_prove_nothing():

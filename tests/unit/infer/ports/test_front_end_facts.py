@@ -63,6 +63,14 @@ def test_nops_that_share_a_slot_do_not_stand_between_others(table, tmp_path):
     assert "2 NOPs next to each other share a slot" in model.core.width_source
 
 
+def test_nops_that_share_the_slot_of_what_is_before_them_hide_no_width(table, tmp_path):
+    facts, model = facts_of(table, tmp_path, FrontEnd(pairs=True, trails=True))
+    assert (facts.width_fact.slots, facts.width_fact.per_slot) == (6, 2)
+    assert (facts.filler.startswith("MOV"), facts.together) == (True, 1)
+    assert [facts.told(table[name])[0] for name in (ADD, IMUL, PADDD)] == [1.0, 1.0, 1.0]
+    assert "and a NOP with what is before it" in model.core.width_source
+
+
 def test_a_pair_of_nops_that_waits_for_its_bytes_does_not_stand_between_others(table, tmp_path):
     """Those of 4 bytes are as fast as the front end then, one by one, and two share a slot all the same."""
     facts, _ = facts_of(table, tmp_path, FrontEnd(pairs=True, fetch=24.0))
