@@ -45,6 +45,7 @@ class StatedEvidence:
     structure: Structure
     units: Mapping[str, str] = field(default_factory=dict)
     sure: Mapping[str, float] = field(default_factory=dict)
+    shuts: bool = False
     crowded: frozenset[str] = frozenset()
     late: frozenset[str] = frozenset()
     knees: Sequence[tuple[str, str, tuple[int, int]]] = ()

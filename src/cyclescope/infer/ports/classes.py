@@ -24,6 +24,8 @@ from cyclescope.measure.record import Record
 _SAME = 1.9  # times as long as one alone: the same ports
 SHUT = 1.2  # times as long as on all ports that either of two classes has: one port of four is shut, or more
 SHUT_PAIRS = 2  # pairs that take so long; one may be a wrong reading
+ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
+HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 
 Blockers = Mapping[tuple[str, int], Sequence[str]]  # candidates by register files and width, the best first
@@ -170,18 +172,27 @@ class Classes:
         """Whether one of two classes is of the widest vectors and the other of shorter ones."""
         return "z" in self.files[one] ^ self.files[other] and "v" in self.files[one] | self.files[other]
 
-    @cached_property
-    def shuts(self) -> bool:
+    def are_shut(self, costs: Mapping[str, Mapping[str, float]]) -> bool:
         """Whether the core shuts ports to shorter vectors while it has some of 512 bits to do.
 
         The two then take longer together than on any ports that both have alone. Where none were measured
-        together it may.
+        together it may. `costs` are micro-operations of a class that others are confined to, by both.
         """
         pairs = {
             pair: ratio for pair, ratio in self.pairs.items() if len(pair) > 1 and pair <= self.widths.keys()
         }
         told = [
-            ratio * max(self.widths[one], self.widths[other]) / (self.widths[one] + self.widths[other])
-            for (one, other), ratio in pairs.items() if self.differ_in_length(one, other)
+            ratio * max(taken) / sum(taken)
+            for pair, ratio in pairs.items() if self.differ_in_length(*pair)
+            if (taken := [self.widths[name] * self._turns(name, costs) for name in pair])
         ]  # fmt: skip
         return not told or sum(times > SHUT for times in told) >= SHUT_PAIRS
+
+    def _turns(self, name: str, costs: Mapping[str, Mapping[str, float]]) -> int:
+        """Turns of a port that an instance of a class takes: more than one where units are narrower than it.
+
+        It costs as many to those shorter vectors that have all of its ports, however many of them there are.
+        """
+        among = costs.get(name, {}) if "z" in self.files[name] else {}
+        some = [v for other, v in among.items() if "v" in self.files.get(other, ()) and v < HALVES]
+        return max([1, *(round(cost) for cost in some if abs(cost - round(cost)) < ALIKE)])

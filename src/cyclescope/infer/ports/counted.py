@@ -144,6 +144,11 @@ class CountedEvidence:
         self.counters = counters
 
     @cached_property
+    def shuts(self) -> bool:
+        """Whether the core shuts ports to shorter vectors while it has some of the widest to do."""
+        return self.classes.are_shut({})
+
+    @cached_property
     def structure(self) -> Structure:
         """The ports, as the counters name them."""
         labels = self.counters.labels

@@ -11,7 +11,7 @@ from cyclescope.infer.likelihood.evidence import FULL
 from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.candidates import memory_of, register_bits
-from cyclescope.infer.ports.classes import Classes
+from cyclescope.infer.ports.classes import ALIKE, HALVES, Classes
 from cyclescope.infer.ports.front_end import ONE_SLOT, FrontEndFacts
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
@@ -19,10 +19,8 @@ from cyclescope.measure.record import Record
 from cyclescope.remarks.remark import Remark
 
 EITHER = 0.5  # micro-operations: rather one than none
-HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
 ERROR = 0.05  # micro-operations by which a count is off, or a reading that does not say
 _VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
-ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
 FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
 
 
@@ -39,6 +37,10 @@ class PortEvidence(Protocol):
 
     def looks(self, form: str) -> Mapping[str, Sequence[Look]]:
         """Readings of a form, in micro-operations confined to a class, that tell ports, by representative."""
+
+    @property
+    def shuts(self) -> bool:
+        """Whether the core shuts ports to shorter vectors while it has some of the widest to do."""
 
     @property
     def units(self) -> Mapping[str, Remark]:

@@ -113,9 +113,14 @@ class TimedEvidence:
         Nor those of blocking instructions that wait for flags.
         """
         found = {n: some for n, some in self.readings(form).items() if not self._waits(form, n, some)}
-        if not self.classes.shuts or "z" not in domains(self.table[form]) or not self._has_widest:
+        if not self.shuts or "z" not in domains(self.table[form]) or not self._has_widest:
             return found
         return {name: some for name, some in found.items() if "v" not in self.classes.files[name]}
+
+    @cached_property
+    def shuts(self) -> bool:
+        """Whether the core shuts ports to shorter vectors while it has some of the widest to do."""
+        return self.classes.are_shut(self.confined)
 
     def _waits(self, form: str, head: str, looks: Sequence[Look]) -> bool:
         """Whether a form costs a class that reads its flags more than micro-operations would."""
@@ -221,10 +226,8 @@ class TimedEvidence:
         costs it more keeps it waiting for something else: conditional moves wait thirty turns for the flags
         of a shift by 0 on a Zen 3.
         """
-        found = {
-            head: sum(self._costs_a_turn_more(form, head) for form in self.classes.typical)
-            for head in self.structure.sets
-        }
+        typical, sets = self.classes.typical, self.structure.sets
+        found = {head: sum(self._costs_a_turn_more(form, head) for form in typical) for head in sets}
         return frozenset(head for head, forms in found.items() if forms >= SHOWN_BY)
 
     def _costs_a_turn_more(self, form: str, head: str) -> bool:
@@ -246,10 +249,6 @@ class TimedEvidence:
         ratio = self.classes.pairs.get(frozenset((one, other)), math.inf)
         return self.classes.widths[one] + self.classes.widths[other] <= self.width and ratio < 1 + _APART
 
-    def _related(self, one: str, other: str) -> bool:
-        """Whether two classes may share ports at all: those for memory are apart from the others."""
-        return ("m" in self.classes.files[one]) == ("m" in self.classes.files[other])
-
     @cached_property
     def structure(self) -> Structure:
         """The ports."""
@@ -263,8 +262,8 @@ class TimedEvidence:
 
     @cached_property
     def _evidence(self) -> list[UnionEvidence]:
-        classes = [self._class(name) for name in sorted(self.classes.widths) if name not in self.units]
-        return evidence_of([self._pair(*pair) for pair in paired(classes)], self.width)
+        known = map(self._class, sorted(self.classes.widths.keys() - self.units.keys()))
+        return evidence_of([self._pair(*pair) for pair in paired([*known])], self.width)
 
     @cached_property
     def knees(self) -> list[tuple[str, str, tuple[int, int]]]:
@@ -289,18 +288,18 @@ class TimedEvidence:
         knees = {
             count: Look(cycles, PAIR_ERROR) for count, cycles in self.classes.knees.get(both, {}).items()
         }
-        within, around = self.readings(one.name), self.readings(other.name)
-        inside = within.get(other.name, ()), around.get(one.name, ())
+        inside = self.readings(one.name).get(other.name, ()), self.readings(other.name).get(one.name, ())
         late = any(self._is_late(*pair) for pair in ((one.name, other.name), (other.name, one.name)))
         return ClassPair(one, other, together, *inside, LATE_TURNS if late else 1.0, knees)
 
     def _tells(self, one: str, other: str) -> bool:
-        """Whether what one class costs another is a matter of ports that both may have."""
-        return self._related(one, other) and not self._switches(one, other)
+        """Whether what one class costs another is a matter of ports that both may have: not of memory's."""
+        alike = len({"m" in self.classes.files[name] for name in (one, other)}) == 1
+        return alike and not self._switches(one, other)
 
     def _switches(self, one: str, other: str) -> bool:
         """Whether two classes together tell nothing: of vectors that shut ports to the others."""
-        return self.classes.shuts and self.classes.differ_in_length(one, other)
+        return self.shuts and self.classes.differ_in_length(one, other)
 
 
 class TimedJudge:

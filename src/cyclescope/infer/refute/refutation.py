@@ -54,7 +54,7 @@ class Refutation:
         self._store = store
         self._draw = draw
         facts = builder.facts
-        self._planner = MixPlanner(plans, facts.classes.shuts)
+        self._planner = MixPlanner(plans, facts.evidence.shuts)
         cycles = facts.front_end.throughputs
         usages = {form: builder.usage(facts.table[form], cycles.get(form)) for form in facts.confined}
         self._model = MixModel(builder, usages)

@@ -163,10 +163,31 @@ def test_whether_ports_are_shut_to_shorter_vectors_is_asked(table, times, shuts)
     own = {name: {name: 1.0} for name in LONG}
     inside = {name: own[name] | {THREE: 1.0} for name in (WIDE, WIDER)} if pairs else {}
     facts = facts_of(table, pairs | {(WIDE, WIDER): 1.0}, own | inside, 8.0, LONG, LONG_FILES)
-    assert facts.classes.shuts == shuts
+    assert facts.evidence.shuts == shuts
     assert bool(facts.evidence.looks(WIDE).get(THREE)) == (bool(pairs) and not shuts)
     if times == (1.0, 1.0):
         assert set(facts.structure.sets[WIDE]) < set(facts.structure.sets[THREE])
+
+
+@pytest.mark.parametrize(
+    ("among", "together", "shuts"),
+    [
+        (2.0, 5 / 3, False), (1.9, 5 / 3, False), (2.0, 1.98, False), (2.0, 2.02, True), (1.0, 5 / 3, True),
+        (1.8, 5 / 3, True), (4.0, 2.0, True),
+    ],
+)  # fmt: skip
+def test_what_takes_units_of_half_its_width_twice_shuts_no_ports(table, among, together, shuts):
+    """One in a cycle beside three shorter ones on three ports takes 4/3 cycles, or 5/3 if it takes two turns.
+
+    Where a port is shut to shorter ones as long as the loop lasts, it costs more, the more of them there are.
+    """
+    widths = LONG | {WIDE: 1, WIDER: 1}
+    pairs = {(THREE, wide): together for wide in (WIDE, WIDER)}
+    own = {name: {name: 1.0} for name in widths}
+    inside = {name: own[name] | {THREE: among} for name in (WIDE, WIDER)}
+    facts = facts_of(table, pairs, own | inside, 8.0, widths, LONG_FILES)
+    assert facts.evidence.shuts == shuts
+    assert ({WIDE, WIDER} <= facts.evidence.units.keys()) != shuts
 
 
 ROTATE, ADD, MOVE = "RORX (R64, R64, I8)", "LEA_B_D32 (R64)", "LEA_B (R64)"

@@ -41,7 +41,8 @@ def builder_of(throughputs):
     """What makes usages of forms that take one of four ports; throughputs in cycles by name."""
     facts = SimpleNamespace(
         table=_Table({name: SimpleNamespace(id=name, mnemonic=name, operands=()) for name in throughputs}),
-        classes=SimpleNamespace(widths={"any": 4}, files={"any": frozenset("r")}, shuts=False),
+        classes=SimpleNamespace(widths={"any": 4}, files={"any": frozenset("r")}),
+        evidence=SimpleNamespace(shuts=False),
         front_end=SimpleNamespace(alone={}, slots={}, width=4.0, whole=False, throughputs=throughputs),
         renamed=frozenset(), confined={name: {"any": 1.0} for name in throughputs}, waits={},
     )  # fmt: skip
