@@ -17,6 +17,7 @@ import msgspec
 
 from cyclescope.infer.likelihood.arrays import Array, Counts, np
 from cyclescope.infer.likelihood.expected import Expected, begun
+from cyclescope.infer.likelihood.explaining import UsageCandidate, operations_of
 from cyclescope.infer.likelihood.noise import RANGE, Look, Scatter, tail_of
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
@@ -28,7 +29,7 @@ MOST_TRIED = 4  # micro-operations of a form in one group of ports
 EACH = 1.2  # a micro-operation more: of forms in tables of counters, one in three has the next higher number
 BEYOND = 5.0  # a micro-operation more than slots bring: of those tables, one form in a hundred and fifty
 UNCOMMON = 2.0  # a set of ports that is no class by itself: one in seven kinds of micro-operations
-UNPAIRED = 3.0  # one micro-operation where all like it have two in a slot: one in twenty
+UNPAIRED = 3.0  # one turn of a port where all like it take two of the same: one in twenty
 UNEXPLAINED = 2.5  # to be slower than its ports allow: one form in twelve waits for something else
 IDLE = 1.0  # a slot without a micro-operation: one in three is for ports that no experiment shows
 ACCESS = 5.0  # to access memory without the micro-operation for it: one form in a hundred and fifty
@@ -51,19 +52,6 @@ _STALLS = (1.0, 2.0, 3.0)  # cycles for which everything may stand still
 def most_needed(throughput: float) -> float:
     """Cycles that the ports of a form may need that was measured to take so many."""
     return _TOO_FAST * throughput + _ROUNDING
-
-
-class UsageCandidate(msgspec.Struct, frozen=True):
-    """Micro-operations of one group of ports, None for something else that holds them, with their nats.
-
-    `missed` is by how many micro-operations they miss a class at most, `late` that their results come later
-    than those of the blocking instructions.
-    """
-
-    operations: tuple[Operation, ...] | None
-    nats: float
-    missed: float
-    late: bool = False
 
 
 class UsageSolver:
@@ -114,25 +102,25 @@ class UsageSolver:
         """The likeliest explanations of the readings, the best first.
 
         `throughput` is the measured reciprocal throughput in cycles, infinite if unknown; `slots` the
-        micro-operations that the front-end slots let expect, `per_slot` of them for each; `total` all
-        micro-operations on these ports where they were counted; `beside` what micro-operations for other
-        ports cost each class as a rule; `accesses` the micro-operations that accesses to memory let expect,
-        whatever slots bring.
+        turns of ports that the front-end slots let expect, `per_slot` of them for each, which one
+        micro-operation takes of one port; `total` all micro-operations on these ports where they were
+        counted; `beside` what micro-operations for other ports cost each class as a rule; `accesses` the
+        micro-operations that accesses to memory let expect, whatever slots bring.
         """
         lowest = {name: min(look.value for look in some) for name, some in looks.items()}
+        turns = per_slot if total is None else 1  # of a micro-operation: counters tell how many there are
         if max((*lowest.values(), total or 0.0), default=0.0) > MOST_TRIED + 0.5:
-            return self._many(lowest, throughput, slots, total)
+            return self._many(lowest, throughput, slots, total, turns)
         on_time, late = self._readings(looks, beside or {})
-        nats = self._prior + np.minimum(on_time, late)
+        nats = self._prior + np.minimum(on_time, late) + self._pairing(turns)
         if total is None:
-            nats = nats + UNPAIRED * (self._number % per_slot)
             if self.counts or accesses:
                 nats = nats + BEYOND * np.maximum(0.0, self._number - max(1.0, slots, accesses))
         else:
             nats = nats + 0.5 * ((total - self._number) / _COUNTED) ** 2
         nats = nats + REFUTED * (self.throughputs > most_needed(throughput))
         found = [
-            self._candidate(place, nats, lowest, beside or {}, bool(late[place] < on_time[place]))
+            self._candidate(place, nats, lowest, beside or {}, bool(late[place] < on_time[place]), turns)
             for place in self._best(nats)
         ]
         held = max(lowest.values(), default=0.0)
@@ -162,6 +150,13 @@ class UsageSolver:
     def _prior(self) -> Array:
         shared = np.array([ports not in self.blockers.values() for ports in self.sets], dtype=float)
         return np.asarray(EACH * self._number + UNCOMMON * ((self._multisets > 0) @ shared), dtype=np.float64)
+
+    def _pairing(self, turns: int) -> Array | float:
+        """Nats where a micro-operation takes so many turns of one port: a turn alone is another, and rare."""
+        if turns == 1:
+            return 0.0
+        alone = (self._multisets % turns).sum(axis=1)
+        return np.asarray(UNPAIRED * alone - EACH * (self._number - alone) * (1 - 1 / turns))
 
     @cached_property
     def throughputs(self) -> Array:
@@ -274,12 +269,16 @@ class UsageSolver:
         return [int(place) for place in few if nats[place] <= nats[few[0]] + _WORTH]
 
     def _candidate(
-        self, place: int, nats: Array, lowest: Mapping[str, float], beside: Mapping[str, float], late: bool
+        self,
+        place: int,
+        nats: Array,
+        lowest: Mapping[str, float],
+        beside: Mapping[str, float],
+        late: bool,
+        turns: int,
     ) -> UsageCandidate:
-        counts = self._multisets[place]
-        operations = tuple(
-            Operation(ports, float(count)) for ports, count in zip(self.sets, counts, strict=True) if count
-        )
+        counts = zip(self.sets, map(int, self._multisets[place]), strict=True)
+        operations = tuple(one for ports, count in counts for one in operations_of(ports, count, turns))
         expected, missed = self._expected_late if late else self._expected, 0.0
         for number, name in enumerate(expected.names):
             if name in lowest:
@@ -303,7 +302,7 @@ class UsageSolver:
         return UNRELATED + float(min(found))
 
     def _many(
-        self, lowest: Mapping[str, float], throughput: float, slots: float, total: float | None
+        self, lowest: Mapping[str, float], throughput: float, slots: float, total: float | None, turns: int
     ) -> list[UsageCandidate]:
         """More micro-operations than can be tried: what smaller sets of ports leave to larger ones.
 
@@ -319,7 +318,9 @@ class UsageSolver:
         number = sum(counts.values())
         if total is not None:
             missed = max(missed, abs(total - number))
-        operations = tuple(Operation(ports, float(count)) for ports, count in counts.items() if count)
+        operations = tuple(
+            one for ports, count in counts.items() for one in operations_of(ports, count, turns)
+        )
         fits = missed <= RANGE / 16 and port_throughput(operations) <= most_needed(throughput)
         beyond = BEYOND * max(0.0, number - max(1.0, slots)) if total is None and self.counts else 0.0
         some = [UsageCandidate(operations, beyond, missed)] if fits else []

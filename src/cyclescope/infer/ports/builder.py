@@ -187,7 +187,8 @@ class PortBuilder:
         if usage.operations is None:
             return {name for name, value in confined.items() if value > NOISE}
         expected = {
-            n: sum(o.count for o in usage.operations if set(o.ports) <= set(sets[n])) for n in confined
+            n: sum(o.count * o.cycles for o in usage.operations if set(o.ports) <= set(sets[n]))
+            for n in confined
         }
         return {name for name, value in confined.items() if abs(value - expected[name]) > MISSED}
 
@@ -273,12 +274,12 @@ class PortBuilder:
         Nor would it cost more among smaller classes: none of them has that port.
         """
         most = most_needed(throughput)
-        single = [msgspec.structs.replace(op, count=1.0) for op in known if len(op.ports) > 1]
+        wide = [op for op in known if len(op.ports) > 1]
         several = sum(op.count for op in known) > 1
         return several and any(
-            port_throughput([*_less(known, op), msgspec.structs.replace(op, ports=(port,))]) <= most
+            port_throughput([*_less(known, op), Operation((port,), 1.0, op.cycles)]) <= most
             and not self._shows(port, op, confined)
-            for op in single if self.memory.isdisjoint(op.ports) for port in op.ports
+            for op in wide if self.memory.isdisjoint(op.ports) for port in op.ports
         )  # fmt: skip
 
     def _shows(self, port: int, op: Operation, confined: Mapping[str, float]) -> bool:
@@ -334,9 +335,7 @@ def unseen_access(facts: PortFacts, form: InstructionForm) -> Remark:
 
 def _less(operations: Sequence[Operation], one: Operation) -> list[Operation]:
     """The operations but for one micro-operation."""
-    return [
-        msgspec.structs.replace(op, count=op.count - 1) if op.ports == one.ports else op for op in operations
-    ]
+    return [msgspec.structs.replace(op, count=op.count - 1) if op is one else op for op in operations]
 
 
 def level_of(best: Explanation, structure: float = 1.0) -> str:

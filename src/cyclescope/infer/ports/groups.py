@@ -176,11 +176,12 @@ def _off(
     throughput = groups.facts.front_end.throughputs.get(form.id, math.inf)
     for (group, solver), looks in groups.looks(form):
         beside = {} if groups.is_memory(group) else accesses.of(form, group)
-        candidates = solver.candidates(looks, throughput, groups.expected(form), beside=beside)
+        told = groups.expected(form), None, groups.facts.per_slot(form), beside
+        candidates = solver.candidates(looks, throughput, *told)
         found = explanations([candidates], Told(throughput)) if candidates else []
         if not found or found[0].share < _SURE or not found[0].complete or found[0].parts[0].late:
             continue
-        sets = [op.ports for op in found[0].operations for _ in range(round(op.count))]
+        sets = [op.ports for op in found[0].operations for _ in range(round(op.count * op.cycles))]
         for name, some in looks.items():
             wide = group[name]
             least = sum(set(one) <= set(wide) for one in sets)

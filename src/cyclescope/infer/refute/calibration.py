@@ -91,7 +91,8 @@ def _at_most(usage: PortUsage, level: str, why: Remark) -> PortUsage:
 
 def shape_of(usage: PortUsage) -> str:
     """Micro-operations by how many ports they have: the names of ports are a matter of taste."""
-    return "+".join(sorted(f"{op.count:g}*{len(op.ports)}" for op in usage.operations or ()))
+    every = ((f"{op.count:g}*{len(op.ports)}", op.cycles) for op in usage.operations or ())
+    return "+".join(sorted(text if cycles == 1 else f"{text}/{cycles:g}" for text, cycles in every))
 
 
 def stored_verdicts(store: Store) -> Verdicts | None:

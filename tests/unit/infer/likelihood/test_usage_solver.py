@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.likelihood.usage import Told, UsageCandidate, UsageSolver, explanations
@@ -78,9 +80,28 @@ def test_half_of_a_pair_is_not_likely():
     usual = {"four": {"two": 0.0, "three": 0.8}, "three": {"two": 0.0}}
     single = solved(solver(usual), confined, 0.98, 2, error=0.15)
     paired = solved(solver(usual), confined, 0.98, 2, per_slot=2, error=0.15)
-    two = Operation((0, 1, 2, 3), 2)
-    assert paired[0].operations == (two,)
-    assert share_of(paired, two) > share_of(single, two)
+    two, twice = Operation((0, 1, 2, 3), 2), Operation((0, 1, 2, 3), 1, 2)
+    assert paired[0].operations == (twice,)
+    assert share_of(paired, twice) > share_of(single, two)
+
+
+def test_what_takes_two_turns_takes_both_of_one_port():
+    """A 512-bit addition of a Zen 4: two micro-operations might have one port each, or other ports."""
+    confined = {"left": 2.0, "right": 0.0}
+    every = UsageSolver(OVERLAPPING, port_sets(OVERLAPPING))
+    found = solved(every, confined, 1.0, 2, per_slot=2)[0]
+    assert found.operations == (Operation((0, 1), 1, 2),)
+    assert level_of(found) == HIGH
+    odd = solved(every, {"left": 3.0, "right": 0.0}, 1.5, 4, per_slot=2)[0]
+    assert odd.operations == (Operation((0, 1), 1, 2), Operation((0, 1)))
+    counted = every.candidates({"left": (Look(2.0, ERROR),)}, 1.0, 2, total=2.0, per_slot=2)[0]
+    assert counted.operations == (Operation((0, 1), 2),)
+
+
+@pytest.mark.parametrize(("turns", "most"), [(1, 6.0), (2, 3.0)])
+def test_more_turns_than_can_be_tried_are_of_as_few_micro_operations(turns, most):
+    found = solved(solver({}), {"two": 0.0, "three": 0.0, "four": 6.0}, 1.5, 6, per_slot=turns)[0]
+    assert found.operations == (Operation((0, 1, 2, 3), most, turns),)
 
 
 def share_of(found, operation):

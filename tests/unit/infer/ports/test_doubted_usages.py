@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from cyclescope.infer.front_end.slots import SlotCount
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
+from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.timed import TimedJudge
-from cyclescope.infer.timing.results import LOW, MEDIUM
+from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.model.machine import Operation
+from cyclescope.remarks.ports import Usage
 from tests.support.made.classes import StatedEvidence, classes_of
 from tests.support.made.front_ends import StatedFrontEnd
 
@@ -96,3 +99,26 @@ def test_a_slot_that_accesses_do_not_need_may_bring_what_never_shows(table, slot
     known = (Operation((2, 3)), Operation((0, 1)))
     found = doubts(table, "CMOVNL (R32, M32)", known, slots, 0.5, hiding=hiding, load=(2, 3))
     assert list(found.values()) == level
+
+
+WIDE, PAIR = "VADDPD (ZMM, ZMM, ZMM)", "VCVTDQ2PD (XMM, XMM)"
+
+
+@pytest.mark.parametrize(
+    ("turns", "cost", "ports", "level"),
+    [(2, 2.0, "1*p01/2", HIGH), (1, 2.0, "2*p01", MEDIUM), (2, 4.0, "2*p01/2", MEDIUM)],
+)
+def test_one_of_several_micro_operations_may_have_one_port(table, turns, cost, ports, level):
+    """Two with one or two ports take as long; one that takes two turns takes both of one port."""
+    classes = classes_of(table, {PAIR: 2}, {PAIR: "v"})
+    readings = {WIDE: {PAIR: [Look(cost, 0.05)]}}
+    slots = round(cost / turns)
+    counts = {WIDE: SlotCount(slots, 0.02, slots, slots, slots)}
+    front_end = StatedFrontEnd(table, 6.0, slots={WIDE: float(slots)}, counts=counts)
+    facts = PortFacts(front_end, StatedEvidence(classes, readings, Structure(2, {PAIR: (0, 1)})), ())
+    facts.__dict__["_per_slot"] = {512: turns}
+    builder = PortBuilder(TimedJudge(facts, None))
+    found = builder.usage(table[WIDE], cost / 2)
+    assert (found.ports, found.confidence) == (ports, level)
+    assert (Usage.FEWER.of() in found.remarks) == (level == MEDIUM)
+    assert not builder.missed(table[WIDE], found)

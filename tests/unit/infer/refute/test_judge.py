@@ -173,9 +173,11 @@ def test_what_mixes_do_not_predict_is_not_sure_although_its_ports_may_be(uneven,
 def test_another_usage_is_not_what_was_refuted():
     verdicts = Verdicts(0, {"F": Verdict("1*2", "low", "refuted")}, {}, ClaimCalibration())
     same = PortUsage(1, "1*p01", (Operation((0, 1)),), confidence="high")
-    other = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high")
+    others = Operation((0,)), Operation((0, 1), 1, 2)
     assert verdicts.lowered("F", same).confidence == "low"
-    assert verdicts.lowered("F", other).confidence == "high"
+    for other in others:
+        usage = PortUsage(1, "", (other,), confidence="high")
+        assert verdicts.lowered("F", usage).confidence == "high"
     assert verdicts.lowered("G", same).confidence == "high"
 
 
