@@ -9,7 +9,7 @@ micro-operations are tried. Counts follow uops.info's Algorithm 1 (Abel and Rein
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations_with_replacement
 
@@ -62,9 +62,9 @@ class UsageSolver:
     the ports explain where a core chooses among them unevenly. `counts` says whether micro-operations
     beyond the slots speak against an explanation: those for memory come in the slots of others. `full` are
     the classes that nearly fill the front end. `together` is what is usual of readings whose instances stand
-    in one place, where that is known to be something else. `late` are the classes with results that come
-    late, None where the core is not known to keep others from a port then. Where so many `instances` may
-    take whole cycles together, a part of one may be read as one; 0 where they do not.
+    in one place, where that is known to be something else. `crowded` are the classes whose ports lose a
+    turn to results that come later than theirs, `late` those with such results. Where so many `instances`
+    may take whole cycles together, a part of one may be read as one; 0 where they do not.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class UsageSolver:
         counts: bool = True,
         full: Container[str] = (),
         together: Mapping[str, Mapping[str, float]] | None = None,
-        late: Container[str] | None = None,
+        crowded: Collection[str] = (),
+        late: Container[str] = (),
         instances: int = 0,
     ) -> None:
-        self.late = late
-        self.instances = instances
+        self.crowded, self.late, self.instances = crowded, late, instances
         self.blockers = dict(blockers)
         self.sets = list(sets)
         self.noise = noise or Scatter()
@@ -177,7 +177,7 @@ class UsageSolver:
 
     @cached_property
     def _expected_late(self) -> Expected:
-        """The same where every micro-operation may cost more turns than its own."""
+        """The same where every micro-operation may cost crowded classes more turns than its own."""
         return self._costs(True)
 
     def _costs(self, late: bool) -> Expected:
@@ -191,7 +191,7 @@ class UsageSolver:
                 [one != wide and not set(one).isdisjoint(wide) for one in self.sets], dtype=float
             )
             rule = np.array([self.usual.get(one, {}).get(name, 0.0) for one in self.sets])
-            turns = LATE_TURNS if late and name not in (self.late or ()) else 1.0
+            turns = LATE_TURNS if late and name in self.crowded and name not in self.late else 1.0
             rule = np.maximum(turns * inside, rule)
             apart = np.array([self.together.get(one, {}).get(name, 0.0) for one in self.sets])
             rows = [self._multisets @ some for some in (inside, rule, np.maximum(rule, apart), touch)]
@@ -221,7 +221,7 @@ class UsageSolver:
         A micro-operation of a class whose results come late is as seldom on time as others are late.
         """
         on_time = self._nats(self._expected, looks, beside)
-        if self.late is None:
+        if not self.crowded:
             return on_time, np.full(len(on_time), np.inf)
         late = self._nats(self._expected_late, looks, beside)
         return on_time + LATE * self._like_late, late + LATE * (1 - self._like_late)
@@ -229,7 +229,7 @@ class UsageSolver:
     @cached_property
     def _like_late(self) -> Array:
         """1 where a micro-operation for ports that only classes with late results have is all, else 0."""
-        others = {some for name, some in self.blockers.items() if name not in (self.late or ())}
+        others = {some for name, some in self.blockers.items() if name not in self.late}
         only = [one in self.blockers.values() and one not in others for one in self.sets]
         return np.asarray(
             (self._multisets @ np.array(only, dtype=float) == 1) & (self._number == 1), dtype=float

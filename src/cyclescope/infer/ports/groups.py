@@ -66,10 +66,12 @@ class PortGroups:
         def solver(group: Mapping[str, Ports]) -> UsageSolver:
             counts = not self.is_memory(group)
             evidence = self.facts.evidence
-            late = None if evidence.crowded.isdisjoint(group) else evidence.late
+            crowded = evidence.crowded & group.keys()
             begun = 0 if counts else INSTANCES
             sets = port_sets(group)
-            return UsageSolver(group, sets, usual, self.noise, counts, full, together, late, begun)
+            return UsageSolver(
+                group, sets, usual, self.noise, counts, full, together, crowded, evidence.late, begun
+            )
 
         return [(group, solver(group)) for group in _joined(sets)]
 

@@ -196,8 +196,8 @@ def test_what_forms_of_a_class_cost_as_a_rule(value, nats):
 WITHIN = {"some": (0, 1), "all": (0, 1, 2)}
 
 
-def late_solver(late):
-    return UsageSolver(SETS, [(1,), (0, 1), (1, 2)], noise=EXACT, late=late)
+def late_solver(crowded=("left", "right"), late=()):
+    return UsageSolver(SETS, [(1,), (0, 1), (1, 2)], noise=EXACT, crowded=crowded, late=late)
 
 
 def best_of(solver, left, throughput=0.5):
@@ -206,28 +206,33 @@ def best_of(solver, left, throughput=0.5):
 
 
 def test_a_late_result_costs_others_two_turns_where_a_core_is_known_to_do_so():
-    known = best_of(late_solver(frozenset()), 2.0)
+    known = best_of(late_solver(), 2.0)
     assert (known.operations, known.late) == ((LEFT,), True)
-    assert not best_of(late_solver(None), 2.0).late
-    assert not best_of(late_solver(frozenset()), 1.0).late
-    assert not best_of(late_solver(frozenset()), 3.0, 1.5).late  # three micro-operations or something else
+    assert not best_of(late_solver(()), 2.0).late
+    assert not best_of(late_solver(), 1.0).late
+    assert not best_of(late_solver(), 3.0, 1.5).late  # three micro-operations or something else
 
 
 def test_a_late_result_is_a_surprise():
     looks = {"left": (Look(2.0, 0.05),), "right": (Look(0.0, 0.05),)}
-    found = nats_of(late_solver(frozenset()).candidates(looks, 0.5, 1), LEFT)
+    found = nats_of(late_solver().candidates(looks, 0.5, 1), LEFT)
     rest = 1.2 + cost(EXACT, 2.0, 2.0) + cost(EXACT, 0.0)
     assert found - rest == pytest.approx(3.0, abs=0.1)
 
 
 def test_what_comes_as_late_keeps_nothing_from_a_port():
-    assert not best_of(late_solver(frozenset(("left",))), 2.0).late
+    assert not best_of(late_solver(late=("left",)), 2.0).late
+
+
+@pytest.mark.parametrize(("crowded", "late"), [("left", True), ("right", False)])
+def test_a_late_result_costs_two_turns_only_those_that_lose_some_to_others_as_well(crowded, late):
+    assert best_of(late_solver((crowded,)), 2.0).late == late
 
 
 @pytest.mark.parametrize(("among", "late"), [(1.0, False), (2.0, True)])
 def test_what_has_ports_of_a_class_that_comes_late_is_late_without_surprise(among, late):
     """In time it is one: among others it costs as many turns as the class does."""
-    solver = UsageSolver(WITHIN, [(0, 1), (0, 1, 2)], noise=EXACT, late=frozenset(("some",)))
+    solver = UsageSolver(WITHIN, [(0, 1), (0, 1, 2)], noise=EXACT, crowded=("all",), late=("some",))
     looks = {"some": (Look(1.0, 0.05),), "all": (Look(among, 0.05),)}
     found = next(one for one in solver.candidates(looks, 0.5, 1) if one.operations == (LEFT,))
     rest = 1.2 + cost(EXACT, 1.0, 1.0) + cost(EXACT, among, among)
