@@ -243,7 +243,7 @@ def test_effects_that_are_not_asked_are_none(body, machine, loop):
     for effect in EFFECTS:
         cycles = effect.of(found.situation)
         assert found.deciding.get(effect.name, 0.0) == cycles
-        assert not cycles or not effect.needs or effect.needs & found.graph.traits
+        assert not cycles or not effect.needs or effect.needs in found.graph.traits
 
 
 @given(bodies, st.sampled_from(MACHINES))

@@ -11,9 +11,7 @@ from cyclescope.measure.rows import Unreadable
 from cyclescope.measure.store import Store
 from cyclescope.remarks.model import Gap, forms, operand_pairs
 from cyclescope.remarks.ports import Without
-from cyclescope.remarks.remark import NOTHING, Remark, listed, together
-
-_SHOWN = 3  # damaged rows that are told one by one
+from cyclescope.remarks.remark import LISTED, NOTHING, Remark, listed, together
 
 
 class Gaps:
@@ -75,7 +73,7 @@ class Gaps:
 def _damaged(rows: Iterable[Unreadable]) -> Iterator[Remark]:
     some = list(rows)
     if some:
-        told = together(map(_told, some[:_SHOWN])) + ("; ..." if len(some) > _SHOWN else "")
+        told = together(map(_told, some[:LISTED])) + ("; ..." if len(some) > LISTED else "")
         yield (Gap.ONE_DAMAGED if len(some) == 1 else Gap.DAMAGED).of(len(some), told)
 
 

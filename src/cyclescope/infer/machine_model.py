@@ -34,10 +34,9 @@ from cyclescope.measure.store import Store
 from cyclescope.model.check import impossible_forms
 from cyclescope.model.machine import ASSUMED, MEASURED, Core, FormCost, MachineModel, Provenance
 from cyclescope.remarks.model import Cost, Origin
-from cyclescope.remarks.remark import NOTHING, Remark, together
+from cyclescope.remarks.remark import LISTED, NOTHING, Remark, together
 from cyclescope.remarks.timing import Cause, Idiom
 
-SESSIONS = 8  # whose conditions are told
 _IDIOMS: dict[str, str] = {Idiom.ZERO: "zero", Idiom.BREAKING: "breaking"}  # as models have them
 _UNKNOWN = PortUsage(None, None)
 
@@ -275,7 +274,7 @@ def _provenance(store: Store, ports: PortBuilder | None, core: Core, gaps: Gaps)
     return Provenance(
         MEASURED, Origin.SOURCE.of(brand).text, __version__, date=str(last.get("started", "")),
         missing=tuple(gap.text for gap in gaps.notes(store)),
-        notes=(*map(str, _notes(ports, core, gaps)), *map(_conditions, sessions[-SESSIONS:])),
+        notes=(*map(str, _notes(ports, core, gaps)), *map(_conditions, sessions[-LISTED:])),
     )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 NOTHING = Remark()
+LISTED = 8  # things of any number that a message or a note has: as many as are read at a glance
 
 
 def together(remarks: Iterable[Remark | str]) -> str:

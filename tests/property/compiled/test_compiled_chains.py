@@ -122,10 +122,10 @@ def test_numbers_that_are_none_are_refused(seed):
         words = words[: draw.randrange(len(words) + 1)]
     for _ in range(draw.randint(0, 2) if passages else 0):
         passages[draw.randrange(len(passages))] = draw.choice(ODD)
-    answer = array("B", bytes(ROOM))
+    answer, late = array("B", bytes(ROOM)), array("b", bytes(len(graph.costs)))
     status = native.bounds_chain(
         words.buffer_info()[0], len(words), passages.buffer_info()[0], len(passages) // 7, None, 0,
-        answer.buffer_info()[0],
+        answer.buffer_info()[0], late.buffer_info()[0], len(late),
     )  # fmt: skip
     assert status in (0, -1)
 

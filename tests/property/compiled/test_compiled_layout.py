@@ -6,12 +6,13 @@ import ctypes
 import re
 import shutil
 import subprocess
+from array import array
 from pathlib import Path
 
 import pytest
 
 from cyclescope.analyze.depend.compiled import chains, passages
-from cyclescope.analyze.depend.compiled.numbers import NO_PLACE
+from cyclescope.analyze.depend.compiled.numbers import NO_NUMBER
 from cyclescope.isa.record import ResultKind
 
 BOUNDS = Path(__file__).parents[3] / "src/cyclescope/native/bounds"
@@ -21,21 +22,26 @@ COMPILER = shutil.which("cc") or shutil.which("gcc")
 def values():
     """What C calls a number, and what Python has for it."""
     seen = passages._MEMORY, passages._REGISTER, passages._ZERO, passages._IMMEDIATE
-    parts, written = chains._PARTS, passages._WRITEBACK
+    parts, written = chains._PARTS, passages._WRITEBACK.index
     return {
-        "MOST_INSTRUCTIONS": chains._MOST,
-        "sizeof(double)": chains._WORD,
-        "PASSAGE_ROW": chains._PASSAGE,
-        "FOUND_ROW": passages._ROW,
-        "NONE": NO_PLACE,
+        "sizeof(double)": array("d").itemsize,
+        "sizeof(int64_t)": array("q").itemsize,
+        "PASSAGE_ROW": len(chains.Passed._fields) + 1,
+        "TRIP": len(chains.Passed._fields),
+        "FOUND_ROW": len(passages.Found._fields),
+        "NONE": NO_NUMBER,
+        "SOURCE_OTHER": parts["other"],
         "SOURCE_REGISTER": parts["register"],
         "SOURCE_ADDRESS": parts["address"],
         "SOURCE_DATA": parts["data"],
-        "NOT_WRITTEN_BACK": written[""],
-        "WRITTEN_BEFORE": written["pre"],
-        "WRITTEN_AFTER": written["post"],
+        "NOT_WRITTEN_BACK": written(""),
+        "WRITTEN_BEFORE": written("pre"),
+        "WRITTEN_AFTER": written("post"),
         "RULES": len(ResultKind) + 1,
-    } | dict(zip(("SEEN_MEMORY", "SEEN_REGISTER", "SEEN_ZERO", "SEEN_IMMEDIATE"), seen, strict=True))
+        "SEEN_NOTHING": passages._NOTHING,
+        **dict(zip(("SEEN_MEMORY", "SEEN_REGISTER", "SEEN_ZERO", "SEEN_IMMEDIATE"), seen, strict=True)),
+        **{name.upper(): number for number, name in enumerate(chains.Passed._fields)},
+    }
 
 
 STRUCTURES = {

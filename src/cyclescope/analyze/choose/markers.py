@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from cyclescope.analyze.decode.block import LISTED, BlockInstruction
+from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.decoder import FlowStep
 from cyclescope.analyze.decode.instruments import COMMENT, Comment
 from cyclescope.analyze.read.program import Code, Program
@@ -16,7 +16,7 @@ from cyclescope.errors import SourceError, shortened
 from cyclescope.isa.record import Markers
 from cyclescope.isa.registry import instruction_set
 from cyclescope.remarks.reading import Chosen, Marking, Spot, at_line
-from cyclescope.remarks.remark import NOTHING, Remark
+from cyclescope.remarks.remark import LISTED, NOTHING, Remark
 
 # In a comment: OSACA-BEGIN, LLVM-MCA-BEGIN name, IACA START, ... and their ends.
 _MARKER = re.compile(

@@ -23,7 +23,7 @@ from cyclescope.analyze.read.syntax import SYNTAXES, likely_isa
 from cyclescope.errors import CyclescopeError, SourceError, UnsupportedInstruction, UsageError, shortened
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.remarks.reading import Chosen, ReadAs, at_line
-from cyclescope.remarks.remark import Remark
+from cyclescope.remarks.remark import LISTED, Remark
 
 _FORMATS = {
     b"MZ": "a Windows program",
@@ -47,7 +47,6 @@ _BRACES = re.compile(
     r"^[^\n#/)]*(?:\)[^\n#/)]*)*\)[ \t]*\{[^\n]*$|^[ \t]*\}[ \t]*;?[ \t\r]*$", re.MULTILINE
 )  # of C and its relatives
 _MOST_MARKED = 50_000  # instructions of all regions that are analysed together
-_SHOWN = 20  # names in a message, notes
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:[-:]\s*(\d{1,9})\s*)?")
 
 
@@ -248,8 +247,8 @@ def _blocks(program: Program, choice: Choice, vendor: str) -> list[Block]:
 
 def _some(notes: tuple[str, ...]) -> tuple[str, ...]:
     """The first notes, and how many more there are."""
-    more = len(notes) - _SHOWN
-    return notes if more <= 0 else (*notes[:_SHOWN], ReadAs.MORE_NOTES.of(more).text)
+    more = len(notes) - LISTED
+    return notes if more <= 0 else (*notes[:LISTED], ReadAs.MORE_NOTES.of(more).text)
 
 
 def _code(program: Program, reader: Decoder, start: int = 0, end: int = 1 << 64) -> Code:
@@ -389,4 +388,4 @@ def _region(program: Program, regions: list[MarkedRegion], name: str) -> MarkedR
 def _listed(names: list[str]) -> str:
     """Names, or numbers where there are none; not too many."""
     shown = [shortened(name) or str(number) for number, name in enumerate(names, 1)]
-    return ", ".join(shown[:_SHOWN]) + ", ..." * (len(shown) > _SHOWN)
+    return ", ".join(shown[:LISTED]) + ", ..." * (len(shown) > LISTED)

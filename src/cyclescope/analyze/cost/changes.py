@@ -14,7 +14,7 @@ from cyclescope.model.machine import Core, FormCost
 from cyclescope.model.ports import issue_throughput
 from cyclescope.simulate.cost import USUAL_LATENCY, Units
 
-_WHOLE = 32  # bits of a general register: writing so many leaves nothing of it
+LEAST_WHOLE = 32  # bits of a general register: writing so many leaves nothing of it
 # Times what ports and slots allow. A loop of one form alone is up to an eighth slower for how it is fetched,
 # which the form is not among others: so comparisons of memory with an immediate on a Zen 5.
 _EXPLAINED = 1.15
@@ -32,7 +32,7 @@ def merging(form: InstructionForm, cost: FormCost) -> FormCost:
 
 def _is_narrow(op: Operand) -> bool:
     """Whether an operand is a part of a general register that leaves the rest as it is."""
-    return op.is_register and op.width < _WHOLE and (op.file or domain(op.cls)) == "r"
+    return op.is_register and op.width < LEAST_WHOLE and (op.file or domain(op.cls)) == "r"
 
 
 def settled(cost: FormCost, ends: str) -> FormCost:

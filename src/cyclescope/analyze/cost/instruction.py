@@ -28,7 +28,7 @@ from cyclescope.analyze.cost.latencies import (
     PlacedLatencies,
 )
 from cyclescope.analyze.cost.resources import SharedResources
-from cyclescope.analyze.cost.traits import IS_RENAMED, IS_SLOW_ALONE, KEEPS_BUSY, form_traits
+from cyclescope.analyze.cost.traits import IS_RENAMED, IS_SLOW_ALONE, KEEPS_BUSY, form_traits, having
 from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.registry import instruction_set
@@ -88,14 +88,14 @@ class PlacedCost(CostWays, frozen=True, dict=True):
         return tuple(sums.items())
 
     @cached_property
-    def traits(self) -> int:
-        """What it is, has or does, as bits of `cost.traits`."""
-        own = (
-            bool(self.uses) * KEEPS_BUSY
-            | bool(self.alone) * IS_SLOW_ALONE
-            | self.variant.renamed * IS_RENAMED
-        )
-        return form_traits(self.form) | own
+    def traits(self) -> frozenset[str]:
+        """What it is, has or does, of `cost.traits`."""
+        own = {
+            KEEPS_BUSY: bool(self.uses),
+            IS_SLOW_ALONE: bool(self.alone),
+            IS_RENAMED: self.variant.renamed,
+        }
+        return form_traits(self.form) | having(own)
 
     def loads(self, source: int) -> bool:
         """Whether a source is data in memory."""

@@ -10,7 +10,6 @@ from cyclescope.isa.form import InstructionForm
 
 Register = tuple[str, int]  # class and number, as `isa.register` counts them: ("R32", 0) is EAX
 _NARROW = 32  # bits of constants that addresses and most instructions have; longer ones take more places
-LISTED = 8  # places, lines or names that a message has, of any number: as many as are read at a glance
 
 
 class Address(msgspec.Struct, frozen=True, gc=False):

@@ -18,15 +18,15 @@ from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.vector_settings import Vectors
 from cyclescope.errors import shortened
 from cyclescope.isa.registry import instruction_set, instruction_sets
+from cyclescope.model.limits import CYCLES
 from cyclescope.remarks.reading import Instrument, at_line
 from cyclescope.remarks.remark import NOTHING, Remark
 
 COMMENT = r"(?:#|//|/\*|;|@|!)[\s#;/*!]{0,20}"  # the beginning of a comment in any of the assemblers
 _INSTRUMENT = re.compile(COMMENT + r"LLVM-MCA-(?!BEGIN|END)([\w-]*)[ \t]*([^*\n]*)")
 _LATENCY, _LMUL, _SEW = "LATENCY", "RISCV-LMUL", "RISCV-SEW"
-_MOST = 1_000_000  # cycles of an instruction, more than any memory takes
 _VALUES = {
-    _LATENCY: (re.compile(r"\d{0,7}"), Instrument.WANTS_CYCLES.of(_MOST)),
+    _LATENCY: (re.compile(r"\d{0,7}"), Instrument.WANTS_CYCLES.of(int(CYCLES.most))),
     _LMUL: (re.compile(r"M[1248]|MF[248]"), Instrument.WANTS_MULTIPLIER.of()),
     _SEW: (re.compile(r"E(8|16|32|64)"), Instrument.WANTS_WIDTH.of()),
 }
@@ -93,7 +93,7 @@ def _problem(kind: str, value: str, isa: str) -> Remark:
         able = (record.name for record in instruction_sets() if record.has_configurations)
         return Instrument.OF_OTHERS.of(" and ".join(able))
     pattern, wanted = _VALUES[kind]
-    good = pattern.fullmatch(value) and (kind != _LATENCY or int(value or 0) <= _MOST)
+    good = pattern.fullmatch(value) and (kind != _LATENCY or int(value or 0) <= CYCLES.most)
     return NOTHING if good else wanted
 
 

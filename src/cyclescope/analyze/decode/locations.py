@@ -7,11 +7,9 @@ from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import BlockInstruction, Register
 from cyclescope.isa.dataflow import OLD, Node
-from cyclescope.isa.register import domain
+from cyclescope.isa.register import domain, register_number
 
 Location = tuple[str, int | str]  # register file or class and number; ("flag", name)
-
-STACK_POINTER: Location = ("r", 4)
 
 
 @cache
@@ -26,6 +24,9 @@ def location_of(register: Register | None, top: int = 0) -> Location | None:
     if file == "x":
         return "x", (number + top) & 7
     return (cls, number) if file == "?" else (file, number)
+
+
+STACK_POINTER: Location = domain("R64"), register_number("RSP")[1]
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cyclescope.analyze.decode.block import LISTED, BlockInstruction
+from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.fixed_width import as_form
 from cyclescope.analyze.decode.vector_settings import Vectors
 from cyclescope.analyze.decode.vector_types import form_under
@@ -13,7 +13,7 @@ from cyclescope.isa.riscv64.configuration import RISCV64, SEWS, Configuration
 from cyclescope.isa.riscv64.shapes import takes_configuration
 from cyclescope.isa.table import load_table
 from cyclescope.remarks.reading import Instrument, Spot
-from cyclescope.remarks.remark import Remark
+from cyclescope.remarks.remark import LISTED, Remark
 
 
 def configured_by(

@@ -18,6 +18,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import register_name, register_number
 from cyclescope.isa.table import load_table
+from cyclescope.model.limits import LENGTHS
 from cyclescope.remarks.reading import Undecoded
 
 _FLOWS = {
@@ -26,7 +27,6 @@ _FLOWS = {
     "CONDITIONAL_BRANCH": Flow.BRANCH, "RETURN": Flow.END, "EXCEPTION": Flow.END,
 }  # fmt: skip
 _GOING = frozenset((Flow.BRANCH, Flow.JUMP, Flow.CALL))  # to an address, if it is in the code
-_LONGEST = 15
 _SEGMENTS = ("FS", "GS")
 
 
@@ -153,7 +153,7 @@ class X86Decoder:
         line: int = 0,
     ) -> BlockInstruction:
         """The first instruction of `code`."""
-        decoder = self._iced.Decoder(64, code[:_LONGEST], options=self._options, ip=address)
+        decoder = self._iced.Decoder(64, code[:LENGTHS], options=self._options, ip=address)
         ins = decoder.decode()
         if ins.is_invalid:
             return _undecoded(code, address, text, line)

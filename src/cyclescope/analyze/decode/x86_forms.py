@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from cyclescope.isa.form import InstructionForm
 
-UNSAID = (False,) * 5  # of what an EVEX prefix may say
-_PREFIXES, _WITHOUT = ("lock", "rep", "repne"), (False,) * 3
+_EVEX = ("masked", "zeroing", "broadcast", "rounding", "sae")  # what an EVEX prefix may say
+UNSAID = (False,) * len(_EVEX)
+_PREFIXES = ("lock", "rep", "repne")
+_WITHOUT = (False,) * len(_PREFIXES)
 _MARKED = ("R8l", "R8h")  # classes of operands that marks tell apart
 _Key = tuple[object, ...]
 
@@ -49,9 +51,6 @@ def _marks_of(form: InstructionForm) -> tuple[tuple[int, str], ...]:
 
 
 def _key_of(form: InstructionForm) -> _Key:
-    has = form.attributes.__contains__
     memory = any(not op.implicit and op.kind in ("memory", "address") for op in form.operands)
-    return (
-        memory, has("masked"), has("zeroing"), has("broadcast"), has("rounding"), has("sae"),
-        has("lock"), has("rep"), has("repne"), _marks_of(form),
-    )  # fmt: skip
+    said = (name in form.attributes for name in (*_EVEX, *_PREFIXES))
+    return memory, *said, _marks_of(form)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.analyze.cost.changes import LEAST_PROVED
+from cyclescope.analyze.cost.changes import LEAST_PROVED, LEAST_WHOLE
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import EXECUTED, FIRST, SECOND, CostVariant
 from cyclescope.analyze.cost.traits import GOES_SOMETIMES, LOADS, STORES, THROUGH_MEMORY
@@ -33,7 +33,6 @@ from cyclescope.isa.registry import mnemonics
 from cyclescope.model.behaviour.published import CoreBehaviour
 
 _OUTSIDE = (None, 0.0)  # a source from outside the loop
-_WHOLE = 32  # bits of a load that can be renamed, at least
 
 
 class Carried(msgspec.Struct, frozen=True, gc=False):
@@ -117,12 +116,10 @@ class Graph(msgspec.Struct, frozen=True, dict=True):
         return self.through.passages
 
     @property
-    def traits(self) -> int:
-        """What is out of the ordinary about it, as bits of `cost.traits`."""
-        found = THROUGH_MEMORY if self.memory else 0
-        for placed in self.costs:
-            found |= placed.traits
-        return found
+    def traits(self) -> set[str]:
+        """What is out of the ordinary about it, of `cost.traits`."""
+        found = {THROUGH_MEMORY} if self.memory else set()
+        return found.union(*[placed.traits for placed in self.costs])
 
     @cached_property
     def chains(self) -> Chains | None:
@@ -144,7 +141,7 @@ class Graph(msgspec.Struct, frozen=True, dict=True):
             column = _stored_column(placed, position)
             is_known = self.costs[passage.load[0]].variant.passing is not None
             late = self.forwarded if column in placed.stored and not is_known else 0.0
-            found.append((*passage.load, number, column, passage.distance, late))
+            found.append(Passed(*passage.load, number, column, passage.distance, late))
         return found
 
     def origin(self, node: int) -> Carried:
@@ -183,9 +180,7 @@ class _Builder:
         self._standings = standings
         self.standing = standings.of(instructions)
         self.places = tuple([one.places for one in self.standing])
-        self.traits = 0
-        for one in self.standing:
-            self.traits |= one.plain.traits
+        self.traits = set[str]().union(*[one.plain.traits for one in self.standing])
         self.through = self._through_memory()
         self.memory = self.through.passages
 
@@ -197,8 +192,8 @@ class _Builder:
         )  # fmt: skip
 
     def _through_memory(self) -> Memory:
-        asked = LOADS | STORES if self.behaviour.banks or self.behaviour.crossing else STORES
-        if not self.traits & asked:
+        loads_matter = self.behaviour.banks or self.behaviour.crossing
+        if STORES not in self.traits and not (loads_matter and LOADS in self.traits):
             return Memory()
         return self._standings.memory(self.instructions, self.standing)
 
@@ -206,7 +201,7 @@ class _Builder:
 
     def _chosen(self) -> list[PlacedCost]:
         """The cost of every instruction in its surroundings."""
-        pairs = self.traits & GOES_SOMETIMES
+        pairs = GOES_SOMETIMES in self.traits
         fused = fused_pairs(self.instructions, self.behaviour) if pairs else set()
         joined = joined_moves(self.instructions, self.behaviour)
         renamed = self._renamed()
@@ -270,7 +265,7 @@ class _Builder:
         same = base == location_of(target.base) and source.index is None and target.index is None
         plain = form.mnemonic in mnemonics("reloads") or form.operands[load[1]].write
         width = form.operands[load[1]].width
-        whole = _WHOLE <= width <= other.operands[store[1]].width and form.vector_width == 0
+        whole = LEAST_WHOLE <= width <= other.operands[store[1]].width and form.vector_width == 0
         wanted = self.behaviour.renamed == "any" or base == STACK_POINTER
         return same and plain and whole and wanted and other.vector_width == 0
 

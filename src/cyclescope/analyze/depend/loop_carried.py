@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from cyclescope.analyze.depend.compiled.chains import EQUAL
+from cyclescope.analyze.depend.compiled.numbers import NO_NUMBER
 from cyclescope.analyze.depend.graph import Carried, Graph, Input, Nodes
 
 _NONE = float("-inf")
-_NO_TRIP = -1.0
 _Edges = dict[int, dict[int, float]]
 
 
@@ -81,7 +81,7 @@ def trips(graph: Graph) -> list[float]:
     ways = _Ways(graph.nodes)
     numbers = {value.node: n for n, value in enumerate(graph.carried) if value.distance == 1}
     cycles = (ways.back(numbers[node]) if node in numbers else None for node in stored)
-    return [_NO_TRIP if one is None else one for one in cycles]
+    return [NO_NUMBER if one is None else one for one in cycles]
 
 
 def renamed_memory(graph: Graph) -> float:

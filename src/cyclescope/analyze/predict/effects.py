@@ -66,7 +66,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     data: Data
     assumed: bool = False
-    needs: int = 0
+    needs: str = ""
     cycles: Callable[[Situation], float] | None = None
     parts: Callable[[Situation], Mapping[str, float]] | None = None
 

@@ -85,7 +85,7 @@ class BlockBounds:
         found[FRONT_END] = max(bounds.front_end(self.costs, self.machine.core), self.fetched)
         found[LOOP_CARRIED] = self.slowest_chain
         for effect in EFFECTS:
-            if effect.needs and not effect.needs & self._traits:
+            if effect.needs and effect.needs not in self._traits:
                 continue
             cycles = effect.of(self.situation)
             if cycles:
@@ -112,7 +112,7 @@ class BlockBounds:
         """
         sure = [c for n, c in self.deciding.items() if n not in _UNSURE]
         rest = max(*sure, self._sure_front_end)
-        if IS_SLOW_ALONE & self._traits:
+        if IS_SLOW_ALONE in self._traits:
             own = [placed for placed in self.costs if placed.alone and self._is_known(placed)]
             rest = max([rest, *bounds.units(own, sure=True).values()])
         if self.slowest_chain > rest:  # what is proved of it is no more

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.cost.known import is_locked
-from cyclescope.analyze.decode.block import LISTED, BlockInstruction
+from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.system_registers import STICKY
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.predict.prediction import Unknown
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set
 from cyclescope.remarks.prediction import Assumed
-from cyclescope.remarks.remark import Remark
+from cyclescope.remarks.remark import LISTED, Remark
 
 
 def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> Iterator[Remark]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from cyclescope.analyze.cost.instruction import PlacedCost
-from cyclescope.analyze.decode.block import LISTED, Block, BlockInstruction
+from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.depend.critical_path import critical_path, whole_path
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
@@ -33,14 +33,14 @@ from cyclescope.analyze.predict.prediction import (
     left_out,
 )
 from cyclescope.analyze.predict.surroundings import Remarks, steps
+from cyclescope.analyze.predict.watched import WATCHED
 from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError, shortened
 from cyclescope.model.binding import balanced, port_bound, total
 from cyclescope.model.limits import WORK
 from cyclescope.model.machine import COSTS, IDEAL, STATIC, Borrowed, MachineModel
 from cyclescope.model.ports import resource_ports
 from cyclescope.remarks.prediction import Assumed
-
-MOST_SIMULATED = 2_000  # instructions of a block
+from cyclescope.remarks.remark import LISTED
 
 
 class UnknownInstructions(UnsupportedInstruction):
@@ -178,8 +178,8 @@ class Predictor:
     def watched(self, found: BlockBounds, known: Sequence[int]) -> BlockSimulation:
         """What the simulated core does with a block. Raises UsageError for one that it cannot run."""
         graph = found.graph
-        if len(graph.instructions) > MOST_SIMULATED:
-            raise UsageError(f"blocks of more than {MOST_SIMULATED} instructions are not simulated")
+        if len(graph.instructions) > WATCHED:
+            raise UsageError(f"blocks of more than {WATCHED} instructions are not simulated")
         simulation = self._likeliest
         steady = simulation.run(graph).cycles
         floor = max(self._unsimulated(found, effect.name) for effect in EFFECTS)
@@ -203,7 +203,7 @@ class Predictor:
 
         `late` chooses ports at dispatch, whether the core is known to do so or not.
         """
-        if len(graph.instructions) > MOST_SIMULATED:
+        if len(graph.instructions) > WATCHED:
             return None
         try:
             return (self._late if late else self._likeliest).run(graph).cycles

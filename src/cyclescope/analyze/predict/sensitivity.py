@@ -12,10 +12,9 @@ import msgspec
 
 from cyclescope.analyze.predict.causes import RESULT_LATE, TimeShare
 from cyclescope.analyze.predict.watched import AVERAGING, LoopOnCore
+from cyclescope.model.limits import REORDER_BUFFER, WIDTH
+from cyclescope.remarks.remark import LISTED
 from cyclescope.simulate.engine import MOST_PORTS, ONE, UNLIMITED, Layout, Template, Work
-
-_WIDE = 64.0  # times as wide a front end, and as large a reorder buffer: neither is a limit any more
-_MOST_ASKED = 6  # instructions whose latency is looked at: those with the most of the time
 
 
 class Gain(msgspec.Struct, frozen=True):
@@ -52,7 +51,7 @@ def _changes(
     loop: LoopOnCore, ports: Sequence[str], shares: Sequence[TimeShare]
 ) -> Iterator[tuple[Gain, LoopOnCore]]:
     layout = loop.layout
-    yield Gain(FRONT_END_GONE, 0, 0), _with(loop, layout=_replaced(layout, width=layout.width * _WIDE))
+    yield Gain(FRONT_END_GONE, 0, 0), _with(loop, layout=_replaced(layout, width=WIDTH.most))
     yield Gain(BUFFERS_GONE, 0, 0), _with(loop, layout=_endless(layout))
     yield Gain(PORTS_GONE, 0, 0), _each(loop, _without_ports)
     yield Gain(DEPENDENCIES_GONE, 0, 0), _each(loop, _without_dependencies)
@@ -62,7 +61,7 @@ def _changes(
     slow = [
         share.instruction for share in shares if share.kind == RESULT_LATE and share.instruction is not None
     ]
-    for number in slow[:_MOST_ASKED]:
+    for number in slow[:LISTED]:
         templates = list(loop.templates)
         templates[number] = _quicker(templates[number])
         yield Gain(LATENCY_LESS, 0, 0, instruction=number), _with(loop, templates=tuple(templates))
@@ -82,7 +81,7 @@ def _each(loop: LoopOnCore, change: Callable[[Template], Template]) -> LoopOnCor
 
 def _endless(layout: Layout) -> Layout:
     """Buffers that are never full."""
-    entries = int(layout.reorder_buffer * _WIDE)
+    entries = int(REORDER_BUFFER.most)
     return _replaced(layout, reorder_buffer=entries, load_buffer=UNLIMITED, store_buffer=UNLIMITED, queues=())
 
 

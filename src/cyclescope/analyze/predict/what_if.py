@@ -15,13 +15,13 @@ import msgspec
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.errors import UsageError, shortened
 from cyclescope.model.facts import CACHES, level_subject
+from cyclescope.model.limits import WIDTH
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import resource_ports
 
 CHANGE_FORMS = "port=NAME, width=SLOTS, latency=LINE:CYCLES, load=LINE:CYCLES or load=LINE:L2"
 _NUMBER = re.compile(r"\d{1,6}(\.\d{1,6})?")
 _LEVEL = re.compile(r"L[23]")
-_MOST_SLOTS = 64  # of a front end: eight times the widest that there is
 
 
 class ChangedSetting(msgspec.Struct, frozen=True):
@@ -92,8 +92,8 @@ def _with_twin(cost: FormCost, port: int, twin: int) -> FormCost:
 
 def _other_width(setting: ChangedSetting, value: str) -> ChangedSetting:
     slots = _number(value, "slots")
-    if not 0 < slots <= _MOST_SLOTS:
-        raise UsageError(f"no front end of {value} slots", f"give a number up to {_MOST_SLOTS}")
+    if not 0 < slots <= WIDTH.most:
+        raise UsageError(f"no front end of {value} slots", f"give a number up to {WIDTH.most:g}")
     core = msgspec.structs.replace(setting.machine.core, width=slots, fetch=0, lengths=())
     return msgspec.structs.replace(setting, machine=msgspec.structs.replace(setting.machine, core=core))
 

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from cyclescope.analyze.decode.block import LISTED
 from cyclescope.analyze.read.assemblers import Tool
 from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, shortened
 from cyclescope.isa.assembly.assemble import with_sizes
 from cyclescope.isa.assembly.limits import Budget
 from cyclescope.remarks.reading import ReadAs, at_lines
-from cyclescope.remarks.remark import NOTHING, Remark
+from cyclescope.remarks.remark import LISTED, NOTHING, Remark
 
 _DROPPED = re.compile(
     r"\.(cfi_\w+|loc|file|ident|addrsig\w*|seh_\w+|def|scl|endef|build_version|subsections_via_symbols)\b"

@@ -30,9 +30,9 @@ _OTHERS = {
     "EM_LOONGARCH": "LoongArch",
 }
 CODE, SYMBOLS, ADDED, _DYNAMIC_SYMBOLS = "SHT_PROGBITS", "SHT_SYMTAB", "SHT_RELA", "SHT_DYNSYM"
-UNTYPED, FUNCTION, SECTION = 0, 2, 3  # symbol types
-_LARGEST = 512 << 20  # bytes of a section
-_SYMBOL = struct.Struct("<IBBHQQ")
+UNTYPED, FUNCTION, SECTION = "STT_NOTYPE", "STT_FUNC", "STT_SECTION"  # of symbols
+_LARGEST = 536_870_912  # 512 MiB of a section
+SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 
 
@@ -61,7 +61,7 @@ class Symbol(NamedTuple):
     """
 
     name: str
-    kind: int
+    kind: str
     section: int
     value: int
     size: int
@@ -91,6 +91,7 @@ class Binary:
         with self.opened() as file:
             self.isa = self._machine(file)
             self.relocatable = file["e_type"] == "ET_REL"
+            self.headers: int = file["e_shoff"]  # where those of sections are
             self.sections = list(_sections(file) if file["e_shoff"] else _segments(file))
         self.symbols = self._symbols()
 
@@ -155,10 +156,14 @@ class Binary:
         if not tables[0].link < len(self.sections):
             raise self._damaged()
         strings = self.content(self.sections[tables[0].link])
+        kinds_by_number = _symbol_kinds()
         return [
-            Symbol(_string(strings, name), info & 15, section, value, size, info >> 4 == 0)
-            for name, info, _, section, value, size in self._table(_SYMBOL, tables[0])
-        ]
+            Symbol(
+                _string(strings, name), kinds_by_number.get(info & 15, ""), section, value, size,
+                info >> 4 == 0,
+            )
+            for name, info, _, section, value, size in self._table(SYMBOL, tables[0])
+        ]  # fmt: skip
 
     def _table(self, form: struct.Struct, section: ElfSection) -> Iterator[tuple[int, ...]]:
         """Entries of a section; there are too many for a library that makes an object of each."""
@@ -181,6 +186,13 @@ def _machine_number(file: ELFFile) -> int:
 
     machine = file["e_machine"]
     return machine if isinstance(machine, int) else int(ENUM_E_MACHINE[machine])
+
+
+def _symbol_kinds() -> dict[int, str]:
+    """Names of kinds of symbols by number."""
+    from elftools.elf.enums import ENUM_ST_INFO_TYPE
+
+    return {number: name for name, number in ENUM_ST_INFO_TYPE.items() if isinstance(number, int)}
 
 
 def _sections(file: ELFFile) -> Iterator[ElfSection]:

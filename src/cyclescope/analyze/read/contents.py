@@ -12,7 +12,7 @@ from typing import BinaryIO
 from cyclescope.errors import SourceError
 
 MAGIC = b"\x7fELF"
-LONGEST = 32 << 20  # bytes: several times what a compiler writes for 2 MiB of code, the most that is searched
+LONGEST = 33_554_432  # 32 MiB: several times what a compiler writes for the 2 MiB of code that are searched
 HEXADECIMAL = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s,;]*)+")  # machine code as digits
 _HEAD = 65_536  # bytes that tell what a file is
 

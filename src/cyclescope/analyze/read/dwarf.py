@@ -6,10 +6,11 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import c_uint64
+from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cyclescope.analyze.decode.block import SourcePlace
-from cyclescope.analyze.read.binary import ADDED, SYMBOLS, Binary
+from cyclescope.analyze.read.binary import ADDED, SYMBOL, SYMBOLS, Binary
 from cyclescope.analyze.read.program import Located
 from cyclescope.errors import CyclescopeError
 from cyclescope.isa.registry import instruction_set
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from elftools.dwarf.dwarfinfo import DWARFInfo
     from elftools.dwarf.lineprogram import LineProgram
 
-_MOST = 128 << 20  # bytes of debugging information, compressed ones as they are unpacked
-_SYMBOL_VALUE, _SYMBOL_SIZE = 8, 24  # bytes: where the value is in a symbol, and its size
-_HEADERS, _HEADER_SIZE, _SECTION_SIZE = 40, 64, 32  # bytes: the same of sections
+_MOST = 134_217_728  # 128 MiB of debugging information, compressed ones as they are unpacked
+_HEADER = Struct("<IIQQQQIIQQ")  # of a section: its size is the sixth
 
 
 class _Row(NamedTuple):
@@ -71,8 +71,9 @@ def _moved(binary: Binary, bases: Mapping[int, int]) -> bytes:
     for table in binary.sections:
         if table.kind == SYMBOLS:
             for number, value in enumerate(values):
-                at = table.offset + number * _SYMBOL_SIZE + _SYMBOL_VALUE
-                data[at : at + 8] = value.to_bytes(8, "little")
+                at = table.offset + number * SYMBOL.size
+                *others, _, size = SYMBOL.unpack_from(data, at)
+                SYMBOL.pack_into(data, at, *others, value, size)
     if sums := instruction_set(binary.isa).relocations.sums:
         _relocate(binary, values, data, sums)
     return bytes(data)
@@ -97,11 +98,11 @@ def _relocate(
             old = int.from_bytes(data[at : at + size], "little") if sign else 0
             new = old + (sign or 1) * (values[relocation.symbol] + relocation.addend)
             data[at : at + size] = (new & (1 << 8 * size) - 1).to_bytes(size, "little")
-    headers = int.from_bytes(data[_HEADERS : _HEADERS + 8], "little")
     for number, section in enumerate(binary.sections):
         if section.kind == ADDED and section.name.startswith(".rela.debug_"):
-            at = headers + number * _HEADER_SIZE + _SECTION_SIZE
-            data[at : at + 8] = bytes(8)
+            at = binary.headers + number * _HEADER.size
+            name, kind, flags, address, offset, _, *others = _HEADER.unpack_from(data, at)
+            _HEADER.pack_into(data, at, name, kind, flags, address, offset, 0, *others)
 
 
 def _units(info: DWARFInfo, addresses: Sequence[int]) -> Iterator[CompileUnit]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cyclescope.analyze.decode.block import LISTED
 from cyclescope.remarks.reading import ReadAs, at_lines
-from cyclescope.remarks.remark import Remark
+from cyclescope.remarks.remark import LISTED, Remark
 
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _WHOLE_LINE = re.compile(r"\s*;")

@@ -4,7 +4,6 @@
 struct answer {
     double cycles;  /* per iteration */
     int64_t carried; /* values that pass from one iteration to the next */
-    uint64_t late[MOST_INSTRUCTIONS / 64]; /* loads whose addresses are made of what the same iteration loads before */
 };
 
 /* Trips of stored values to the same values an iteration later. */
@@ -36,7 +35,8 @@ static int comes_of_load(const struct nodes *n, const struct instruction *one, i
     return found;
 }
 
-static int find_late(struct arena *a, const struct block *b, const struct nodes *n, uint64_t *late)
+/* Per instruction: whether it loads by an address that is made of what the same iteration loads before. */
+static int find_late(struct arena *a, const struct block *b, const struct nodes *n, int8_t *late)
 {
     uint8_t *made = take(a, (size_t)n->count, sizeof *made);
     if (a->failed)
@@ -46,23 +46,23 @@ static int find_late(struct arena *a, const struct block *b, const struct nodes 
         int is_late = 0;
         for (int32_t node = one->first; node < one->first + one->columns; node++)
             made[node] = (uint8_t)(comes_of_load(n, one, node, made, &is_late) | one->loads);
-        if (is_late && one->loads)
-            late[number / 64] |= 1ull << number % 64;
+        late[number] = is_late && one->loads;
     }
     return 0;
 }
 
-static int answer(struct arena *a, struct block *b, struct reader *words, int64_t early, struct answer *out)
+static int answer(struct arena *a, struct block *b, struct reader *words, int64_t early, struct answer *out,
+                  int8_t *late, int64_t late_count)
 {
     struct nodes n;
     struct edges e;
     int status = read_block(a, b, words);
-    if (!status && early && early != 2 * (int64_t)b->count)
+    if (!status && ((early && early != 2 * (int64_t)b->count) || late_count != b->count))
         return REFUSED;
     if (!status)
         status = make_nodes(a, b, &n);
     if (!status)
-        status = find_late(a, b, &n, out->late);
+        status = find_late(a, b, &n, late);
     if (status || !n.carried_count)
         return status;
     out->carried = n.carried_count;
@@ -77,7 +77,7 @@ static int answer(struct arena *a, struct block *b, struct reader *words, int64_
 /* `words` are what `depend/compiled/chains.py` makes of a block: instructions, locations, the stack pointer's location,
  * its update, what is equal, then every instruction. `early` has nothing where no results of the core are. */
 EXPORT int bounds_chain(const double *words, int64_t count, double *passage, int64_t passages, const double *early,
-                        int64_t early_count, struct answer *out)
+                        int64_t early_count, struct answer *out, int8_t *late, int64_t late_count)
 {
     struct arena a = {0};
     struct block b = {.passage = passage, .early = early_count ? early : NULL};
@@ -86,7 +86,7 @@ EXPORT int bounds_chain(const double *words, int64_t count, double *passage, int
         return REFUSED;
     b.passages = (int32_t)passages;
     *out = (struct answer){0};
-    int status = answer(&a, &b, &reader, early_count, out);
+    int status = answer(&a, &b, &reader, early_count, out, late, late_count);
     release(&a);
     return status;
 }

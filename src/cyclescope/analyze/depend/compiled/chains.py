@@ -9,24 +9,34 @@ import ctypes
 from array import array
 from collections.abc import Sequence
 from struct import pack
+from typing import NamedTuple
 
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.locations import STACK_POINTER, Places
 from cyclescope.analyze.depend.compiled.library import library
-from cyclescope.analyze.depend.compiled.numbers import NO_PLACE, PLACE_NUMBERS
+from cyclescope.analyze.depend.compiled.numbers import NO_NUMBER, PLACE_NUMBERS
 
 EQUAL = 1e-9  # cycles: more than rounding makes of sums of latencies, less than anybody measures
-_MOST = 4096  # instructions of a block, as native/bounds/bounds.h has it
-_WORD, _PASSAGE = 8, 7  # bytes of a number, numbers of a passage
-_PARTS = {"register": 1, "address": 2, "index": 2, "data": 3}  # as native/bounds/bounds.h has them
+_SOURCES = ("other", "register", "address", "data")  # in the order of native/bounds/bounds.h
+_PARTS = {part: number for number, part in enumerate(_SOURCES)} | {"index": _SOURCES.index("address")}
 
 
 class _Answer(ctypes.Structure):
-    _fields_ = [
-        ("cycles", ctypes.c_double),
-        ("carried", ctypes.c_int64),
-        ("late", ctypes.c_uint64 * (_MOST // 64)),
-    ]
+    _fields_ = [("cycles", ctypes.c_double), ("carried", ctypes.c_int64)]
+
+
+class Passed(NamedTuple):
+    """A load of what was stored, as native/bounds/bounds.h has its row, but for the trip behind it.
+
+    `column` is that of what is stored, `late` are cycles besides the load's.
+    """
+
+    load: int
+    operand: int
+    store: int
+    column: int
+    distance: int
+    late: float
 
 
 class Chains:
@@ -36,20 +46,19 @@ class Chains:
     there are none.
     """
 
-    __slots__ = ("_answer", "carried", "cycles", "trips")
+    __slots__ = ("_late", "carried", "cycles", "trips")
 
-    def __init__(self, answer: _Answer, trips: Sequence[float]) -> None:
-        self._answer, self.trips = answer, trips
+    def __init__(self, answer: _Answer, late: array[int], trips: Sequence[float]) -> None:
+        self._late, self.trips = late, trips
         self.cycles: float = answer.cycles
         self.carried: bool = answer.carried > 0
 
     @property
     def late(self) -> int:
         """The loads, as bits, whose addresses are made of what the same iteration loads before."""
-        return int.from_bytes(self._answer.late, "little")
+        return sum(1 << number for number, is_late in enumerate(self._late) if is_late)
 
 
-Passed = tuple[int, int, int, int, int, float]  # load, operand, store, its column, iterations, cycles besides
 Early = Sequence[tuple[float, bool]]  # by instruction: cycles until others get its result; it does not wait
 
 
@@ -62,7 +71,7 @@ def chains(
 ) -> Chains | None:
     """What the graph of a block shows, None where Python has to look."""
     native = library()
-    if native is None or not 0 < len(costs) <= _MOST:
+    if native is None or not costs:
         return None
     words = [b""]
     for placed, place in zip(costs, places, strict=True):
@@ -71,16 +80,17 @@ def chains(
         "5d", len(costs), len(PLACE_NUMBERS), PLACE_NUMBERS.of(STACK_POINTER), stack_update, EQUAL
     )
     block = b"".join(words)
-    rows = array("d", [number for passage in passages for number in (*passage, NO_PLACE)])
+    rows = array("d", [number for passage in passages for number in (*passage, NO_NUMBER)])
     others = array("d", [number for one in early for number in one]) if early else None
-    answer = _Answer()
+    answer, late = _Answer(), array("b", bytes(len(costs)))
     status = native.bounds_chain(
-        block, len(block) // _WORD, rows.buffer_info()[0], len(passages),
-        *(others.buffer_info() if others else (None, 0)), ctypes.byref(answer),
+        block, len(block) // rows.itemsize, rows.buffer_info()[0], len(passages),
+        *(others.buffer_info() if others else (None, 0)), ctypes.byref(answer), *late.buffer_info(),
     )  # fmt: skip
     if status < 0:
         return None
-    return Chains(answer, rows[_PASSAGE - 1 :: _PASSAGE])
+    trips = slice(len(Passed._fields), None, len(Passed._fields) + 1)
+    return Chains(answer, late, rows[trips])
 
 
 def _words_of(placed: PlacedCost) -> bytes:

@@ -31,7 +31,8 @@ def library() -> ctypes.PyDLL | None:
     except (OSError, AttributeError):
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    chain.restype, chain.argtypes = ctypes.c_int, (pointer, number, pointer, number, pointer, number, pointer)
+    chain.restype = ctypes.c_int
+    chain.argtypes = (pointer, number, pointer, number, pointer, number, pointer, pointer, number)
     memory.restype = ctypes.c_int
     memory.argtypes = (pointer, number, pointer, number, number, pointer, pointer, number, pointer)
     return found

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from cyclescope.analyze.decode.locations import Location
 
-NO_PLACE = -1
+NO_NUMBER = -1  # no place, no name, no trip: as native/bounds/bounds.h has it
 Thing = TypeVar("Thing", bound=Hashable)
 
 
@@ -38,7 +38,7 @@ FORM_NUMBERS = Numbering[str]()
 
 def location_number(location: Location | None) -> int:
     """The number of a location, or that of nothing."""
-    return NO_PLACE if location is None else PLACE_NUMBERS.of(location)
+    return NO_NUMBER if location is None else PLACE_NUMBERS.of(location)
 
 
 def location_words(locations: Iterable[Location | None]) -> bytes:

@@ -23,7 +23,7 @@ from cyclescope.analyze.decode.locations import STACK_POINTER, Places, location_
 from cyclescope.analyze.depend.compiled.library import library
 from cyclescope.analyze.depend.compiled.numbers import (
     FORM_NUMBERS,
-    NO_PLACE,
+    NO_NUMBER,
     PLACE_NUMBERS,
     location_number,
 )
@@ -33,9 +33,9 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.record import ResultKind
 from cyclescope.model.behaviour.published import CoreBehaviour, LineCrossing, PartialWords
 
-_ROW = 7  # numbers of a way through memory, as native/bounds/search.h has them
-_MEMORY, _REGISTER, _ZERO, _IMMEDIATE = 1, 2, 3, 4  # what is seen of an operand, as it has them
-_WRITEBACK = {"": 0, "pre": 1, "post": 2}  # the same
+_SEEN = ("nothing", "memory", "register", "zero", "immediate")  # in the order of native/bounds/search.h
+_NOTHING, _MEMORY, _REGISTER, _ZERO, _IMMEDIATE = range(len(_SEEN))
+_WRITEBACK = ("", "pre", "post")  # the same
 
 
 class _Chunks(ctypes.Structure):
@@ -67,7 +67,19 @@ class _Memory(ctypes.Structure):
     ]
 
 
-Found = tuple[int, ...]  # load, its operand, store, its operand, iterations, bytes behind it, stores between
+class Found(NamedTuple):
+    """A load of what was stored, as native/bounds/search.h has it.
+
+    `offset` are bytes behind the store, `between` stores that come between them.
+    """
+
+    load: int
+    load_operand: int
+    store: int
+    store_operand: int
+    iterations: int
+    offset: int
+    between: int
 
 
 class MemoryFound(NamedTuple):
@@ -148,16 +160,16 @@ class CompiledMemory:
         words = b"".join(forms)
         core, out = self._core, _Memory()
         core.locations = len(PLACE_NUMBERS)
-        rows = array("q", bytes(8 * _ROW * room))
+        rows = array("q", [0]) * (room * len(Found._fields))
         status = native.bounds_memory(
-            words, len(words) // 8, own, len(own) // 8, len(instructions), ctypes.byref(core),
-            rows.buffer_info()[0], room, ctypes.byref(out),
+            words, len(words) // rows.itemsize, own, len(own) // rows.itemsize, len(instructions),
+            ctypes.byref(core), rows.buffer_info()[0], room, ctypes.byref(out),
         )  # fmt: skip
         if status < 0:
             return None
-        numbers = rows[: _ROW * out.found].tolist()
-        found = [tuple(numbers[at : at + _ROW]) for at in range(0, len(numbers), _ROW)]
-        return MemoryFound(found, out.chunks, out.banks, out.crossing)
+        numbers = iter(rows[: out.found * len(Found._fields)])
+        found = map(Found._make, zip(*[numbers] * len(Found._fields), strict=True))
+        return MemoryFound(list(found), out.chunks, out.banks, out.crossing)
 
     def own_words(self, instructions: Sequence[BlockInstruction]) -> list[bytes]:
         """What each instruction has of its own, by its code where nothing else tells."""
@@ -252,6 +264,7 @@ def _address(one: BlockInstruction, address: Address, names: dict[str, int]) -> 
     if address.rip_relative and not address.symbol:
         constant = address.displacement + one.address + len(one.code)
     symbol, segment = (
-        names.setdefault(name, len(names)) if name else NO_PLACE for name in (address.symbol, address.segment)
+        names.setdefault(name, len(names)) if name else NO_NUMBER
+        for name in (address.symbol, address.segment)
     )
-    return constant, address.scale, _WRITEBACK[address.writeback], symbol, segment
+    return constant, address.scale, _WRITEBACK.index(address.writeback), symbol, segment
