@@ -19,18 +19,11 @@ FRESH, DOUBTED, CHECKED = "fresh mixes", "fresh mixes, second look", "calibratio
 _FIRST, _OF_LATENCIES, _LAST = (TRYING, LINKS, MEASURING), (SECOND,), (MODEL,)
 _OF_PORTS = (THROUGHPUTS, ALONE, ORDER, WIDTHS, SLOTS, SECOND_SLOTS, CLASSES, BETWEEN, AMONG, MEMORY, AGAIN,
              HIDDEN, FRESH, DOUBTED, CHECKED)  # fmt: skip
-# Seconds of the long stages of a full run beside other programs, by the samples that they took times their
-# length. Only the ratios count; on a quiet machine second looks are shorter: it ends sooner than told.
-_LONG = {
-    MEASURING: 60.0,
-    SECOND: 45.0,
-    SLOTS: 16.0,
-    SECOND_SLOTS: 8.0,
-    AMONG: 24.0,
-    AGAIN: 43.0,
-    CORE_FACTS: 10.0,
-}
-_SHORT = 1.5  # seconds of any other stage, as they take on average
+# Times as long as a short stage takes. Stages of one group differ by less than they do from core to core:
+# what is told of full runs is off by less than a tenth of all.
+_LONG = dict.fromkeys((MEASURING, SECOND, AGAIN), 30.0) | dict.fromkeys(
+    (SLOTS, AMONG, FRESH, DOUBTED, CORE_FACTS), 5.0
+)
 
 
 class Workload:
@@ -40,7 +33,7 @@ class Workload:
         latencies = _OF_LATENCIES if LATENCY in quantities else ()
         ports = _OF_PORTS if PORTS in quantities else ()
         stages = (*_FIRST, *latencies, *ports, *((CORE_FACTS,) if facts else ()), *_LAST)
-        self._seconds = {stage: _LONG.get(stage, _SHORT) for stage in stages}
+        self._times = {stage: _LONG.get(stage, 1.0) for stage in stages}
         self._share = 0.0
 
     def share(self, stage: str, done: int, total: int) -> float:
@@ -48,9 +41,9 @@ class Workload:
 
         A stage of another name, as that of cores that issue in order, tells nothing.
         """
-        names = list(self._seconds)
-        if stage in self._seconds:
-            before = sum(self._seconds[name] for name in names[: names.index(stage)])
-            now = before + self._seconds[stage] * min(done / max(total, 1), 1.0)
-            self._share = max(self._share, now / sum(self._seconds.values()))
+        names = list(self._times)
+        if stage in self._times:
+            before = sum(self._times[name] for name in names[: names.index(stage)])
+            now = before + self._times[stage] * min(done / max(total, 1), 1.0)
+            self._share = max(self._share, now / sum(self._times.values()))
         return self._share

@@ -156,22 +156,6 @@ def test_what_is_not_asked_for_takes_no_share():
     assert more < 0.4 < 0.85 < less
 
 
-def test_shares_are_those_of_a_real_run():
-    """Samples in thousands and their length in cycles, of a full run beside other programs.
-
-    It was one without fresh mixes, which take a few seconds.
-    """
-    taken = {
-        "measuring": (6284, 5000), "second look": (2937, 8000), "front-end slots, second look": (3558, 3500),
-        "ports for memory": (4218, 3500), "ports, second look": (6492, 3500),
-    }  # fmt: skip
-    whole = sum(samples * length for samples, length in taken.values())
-    work, done = Workload({"throughput", "latency", "ports"}), 0.0
-    for stage, (samples, length) in taken.items():
-        done += samples * length / whole
-        assert work.share(stage, 1, 1) == pytest.approx(done, abs=0.07)
-
-
 # --- links that have no latency ----------------------------------------------------------------------
 
 LOST = ("UPDATE link SET value = json_set(value, '$.value', -3.5) WHERE key = 'nop'",)
