@@ -18,6 +18,7 @@ from cyclescope.probe.memory.transfers import CHASE
 from cyclescope.probe.plateaus import (
     FAR_BEYOND,
     FARTHER_BEYOND,
+    MOST_OF,
     WALKED,
     CacheLevel,
     check_rises,
@@ -161,7 +162,21 @@ def _nearer(case: ProbeCase, readings: Readings) -> Iterator[Point]:
         last = level.places[-1]
         after = next((place for place in known if place > last), last)
         step = max(last // _GRAIN // SPACING, 1) * SPACING
-        yield from (walk(isa, size) for size in range(last + step, after, step))
+        for least, most in ((last, after), _end_between(level, readings)):
+            yield from (walk(isa, size) for size in range(least + step, most, step))
+
+
+def _end_between(level: CacheLevel, readings: Readings) -> tuple[int, int]:
+    """The first size behind a level that takes what the next one does, and the one before; or nothing.
+
+    Between them and a level there may be sizes that take a little longer, as others have a few of its lines.
+    """
+    known, last = steady_places(readings), level.places[-1]
+    beyond = next((taken for place, taken in known.items() if place >= FAR_BEYOND * last), None)
+    if beyond is None:
+        return last, last
+    end = next(place for place in known if place > last and known[place].high >= MOST_OF * beyond.value)
+    return max(place for place in known if place < end), end
 
 
 def _isa_of(case: ProbeCase) -> str:

@@ -178,6 +178,28 @@ def test_more_memory_that_takes_less_is_in_no_cache(less, told):
                 PROBE.judge(CASES[subject], Readings(found, {}))
 
 
+def with_others(kib):
+    """Loads as on a Zen 4: a few lines of 32 KiB are others', so that the last sizes take a little longer."""
+    if kib <= 26:
+        return 4.0
+    return 4.0 + 0.37 * (kib - 26) / 6 if kib <= 32 else min(4.5 + 2.4 * (kib - 32), 14.0)
+
+
+def test_a_level_that_takes_a_little_longer_before_it_ends():
+    """Sizes between the last of those and the first beyond are asked too, as they are a quarter apart."""
+    case = CASES["first level, size"]
+    found = {}
+    new = list(case.points)
+    for _ in range(PROBE.stages):
+        for p in new:
+            value = with_others(p.x / KIB) if p.part == plateaus.WALKED else 4.0
+            found[p.part, p.x] = Interval(value * 0.997, value * 1.003)
+        new = [p for p in more(case, found) if (p.part, p.x) not in found]
+    value = PROBE.judge(case, Readings(found, {})).value
+    assert value.low <= 32 <= value.high
+    assert value.error < 0.15 * value.value
+
+
 @pytest.mark.parametrize("pages", [16, 100, 300])
 def test_a_hurry_knows_what_the_second_level_takes(pages):
     """What is asked first says what translating takes, of levels of 128 pages."""
