@@ -82,6 +82,10 @@ class Looks:
         low, middle, high = statistics.quantiles(rounds, n=4)
         return Interval(middle - (high - low), middle + (high - low), is_steady=False)
 
+    def read(self, varies: bool, chance: bool) -> Interval:
+        """The reading; of what `varies` the median, as of what is in part `chance` where no two agree."""
+        return self.median if varies or (chance and self._agreed is None) else self.interval
+
     @property
     def measurement(self) -> Measurement:
         """The look that stands for all: the lowest that another one agrees with, or the last."""

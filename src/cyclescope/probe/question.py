@@ -31,7 +31,8 @@ class Point(msgspec.Struct, frozen=True):
 
     Readings are per instance of what is asked about, of which there are `count`. `setup` runs once before.
     `beside` is what the other CPU of a pair runs meanwhile, with the same setting. What `varies` takes
-    differently long at each look, however quiet it is: it has the median of all of them.
+    differently long at each look, however quiet it is: it has the median of all of them. What is in part
+    `chance` has it where no two looks agree.
     """
 
     part: str
@@ -43,6 +44,7 @@ class Point(msgspec.Struct, frozen=True):
     setup: tuple[KernelLine, ...] = ()
     beside: tuple[KernelLine, ...] = ()
     varies: bool = False
+    chance: bool = False
 
 
 class GridPlace(msgspec.Struct, frozen=True):

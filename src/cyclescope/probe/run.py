@@ -283,7 +283,7 @@ def _readings(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Read
     missing: dict[tuple[str, int], Remark] = {}
     for point, seen in _seen(probe, case, looks):
         if seen.failed is None:
-            taken = seen.median if point.varies else seen.interval
+            taken = seen.read(point.varies, point.chance)
             found[point.part, point.x] = taken.scaled(1 / point.count)
         else:
             missing[point.part, point.x] = _told(seen.failed.error)

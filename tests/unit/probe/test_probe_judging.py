@@ -88,6 +88,15 @@ def test_what_varies_has_the_median_of_all_rounds():
     assert not found.is_steady
 
 
+def test_what_is_in_part_chance_has_the_median_where_no_two_looks_agree():
+    seen = Looks(experiment())
+    seen.add(measured(100.0, 1.0, rounds=(100.0, 102.0, 98.0, 100.0)))
+    assert seen.read(varies=False, chance=True) == seen.median
+    seen.add(measured(101.0, 1.0))
+    assert seen.read(varies=False, chance=True) == seen.interval == Interval(98.0, 103.0)
+    assert seen.read(varies=True, chance=False) == seen.median != seen.interval
+
+
 @pytest.mark.parametrize(("rounds", "told"), [((1.0, 2.0, 3.0), False), ((1.0, 2.0, 3.0, 4.0), True)])
 def test_four_rounds_have_quarters(rounds, told):
     seen = Looks(experiment())

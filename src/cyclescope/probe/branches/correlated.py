@@ -97,7 +97,7 @@ def _point(isa: str, part: str, between: int) -> Point:
         items += [*_taken(way, between, n), *second]
     lines = laid_out(isa, [*items, f"{way.store} +{_PLACE}", Fill(_EVEN)])
     begin = written(isa, f"{way.load} +{_PLACE}")
-    return Point(part, lines, 0, PARALLEL, Setting(numbers=numbers), _PAIRS, begin)
+    return Point(part, lines, 0, PARALLEL, Setting(numbers=numbers), _PAIRS, begin, chance=True)
 
 
 def _taken(way: SignPair, between: int, pair: int) -> list[Item]:

@@ -2,7 +2,8 @@
 
 A branch on the sign of random numbers is compared with one on the sign of a constant: half of the first are
 predicted wrongly, none of the others. Each run continues with new random numbers, since some predictors
-remember thousands of branches.
+remember thousands of branches. How many of a look are wrong is chance, so where no two looks agree the
+median of all counts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 from cyclescope.model.facts import MISPREDICTION, WRONG_BRANCH, CoreAnswer
 from cyclescope.probe.code import NUMBERS, PARALLEL, Setting, written
 from cyclescope.probe.interval import Interval
-from cyclescope.probe.levels import steady
+from cyclescope.probe.levels import MOST_ERROR, steady
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
 from cyclescope.remarks.probing import Unclear, UnclearBranches
 
@@ -66,18 +67,20 @@ def _point(isa: str, part: str, tested: str) -> Point:
     registers = {"e": MULTIPLIER, "f": INCREMENT, "b": 1}
     numbers = tuple((NUMBERS[isa][letter], value) for letter, value in registers.items())
     begin = written(isa, f"{way.load} +{_PLACE}")
-    return Point(part, lines, 0, PARALLEL, Setting(numbers=numbers), _BRANCHES, begin)
+    return Point(part, lines, 0, PARALLEL, Setting(numbers=numbers), _BRANCHES, begin, chance=part == _RANDOM)
 
 
 def wrong_prediction(readings: Readings) -> Interval:
     """Cycles that a wrong prediction takes. Raises Unresolved where that is next to nothing."""
     random, steady_sign = readings.get(_RANDOM), readings.get(_STEADY)
-    if not steady(random, steady_sign):
-        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     longer = random - steady_sign
+    if longer.high < _LEAST * WRONG:
+        raise Unresolved(UnclearBranches.RANDOM_SIGNS.of())
+    if not steady(steady_sign) or longer.error > MOST_ERROR * longer.value:
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     if longer.low < _LEAST * WRONG:
         raise Unresolved(UnclearBranches.RANDOM_SIGNS.of())
-    return longer.scaled(1 / WRONG)
+    return Interval(longer.low / WRONG, longer.high / WRONG)
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:

@@ -55,6 +55,18 @@ def test_what_is_never_predicted_wrongly_has_no_cost():
     assert fact.reason == "branches on random signs take hardly longer"
 
 
+@pytest.mark.parametrize(("error", "told"), [(0.5, True), (0.9, True), (1.1, False)])
+def test_how_many_are_wrong_is_chance(error, told):
+    """Of what random signs take there is the median where looks differ, which may be off by a tenth."""
+    random = 15 - error, 15 + error
+    if told:
+        assert judged(random, (5, 5), is_steady=False).value == pytest.approx(20)
+    else:
+        with pytest.raises(Unresolved, match="differ"):
+            judged(random, (5, 5), is_steady=False)
+    assert {point.part for point in CASE.points if point.chance} == {"random"}
+
+
 def test_numbers_go_on_where_the_last_run_has_ended():
     for isa in ("x86-64", "aarch64", "riscv64"):
         for point in next(iter(PROBE.cases(isa))).points:
