@@ -71,19 +71,19 @@ _SLOWED = 0.85  # times as many accesses a cycle: of three or two, the next whol
 def behaviour_of(machine: MachineModel) -> CoreBehaviour:
     """What is known of a machine: found by its probes, or published under one of its names."""
     if machine.provenance.kind == MEASURED:
-        return measured_behaviour(machine.facts, machine.isa)
+        return measured_behaviour(machine.facts, machine.isa, machine.core.nops)
     words = machine.name.lower().replace("_", "-").split()
     return next((core.behaviour for name, core in CORES.items() if name in words), CoreBehaviour())
 
 
-def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehaviour:
-    """What probes found that predictions need, of an instruction set."""
+def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1) -> CoreBehaviour:
+    """What probes found that predictions need, of an instruction set; `nops` of the NOPs share a slot."""
     return CoreBehaviour(
         passing=MemoryPassing(facts), pairs=_pairs(facts, isa), apart_in_memory=_apart(facts, isa),
         store_chunk=_store_chunk(facts),
         banks=_banks(facts), crossing=_crossing(facts, loads_apart, loads_across),
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
-        stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts),
+        stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts, nops),
         late_loads=_late_loads(facts), addressing=_addressing(facts),
         branches_apart=_branches_apart(facts),
     )  # fmt: skip

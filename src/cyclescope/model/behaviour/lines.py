@@ -95,8 +95,10 @@ class CodeLines(msgspec.Struct, frozen=True):
         return lines
 
 
-def code_lines(facts: Sequence[Fact]) -> CodeLines | None:
+def code_lines(facts: Sequence[Fact], nops: int = 1) -> CodeLines | None:
     """What explains the readings; None where nothing was asked, or they have no steps as lines make them.
+
+    `nops` of the NOPs next to each other share a slot.
 
     In one line, trips take whole cycles more after the first step, the same from one step to the next. The
     steps are as many slots apart as are got at a time. Of longer NOPs one more step is where the line ends.
@@ -112,9 +114,9 @@ def code_lines(facts: Sequence[Fact]) -> CodeLines | None:
         {n: known[loop_of(n, size)] for n in counts if loop_of(n, size) in known}
         for size, counts in zip(sizes, (SHORTEST_NOPS, LONGER_NOPS), strict=False)
     )
-    found = _of_steps(short, long, sizes[1])
-    if found is None and (found := _explaining({sizes[0]: short, sizes[1]: long})) is not None:
-        found = msgspec.structs.replace(found, apart=_is_apart(known, sizes[0]))
+    found = _of_steps(short, long, sizes[1]) if nops == 1 else None
+    if found is None:
+        found = _explaining({sizes[0]: short, sizes[1]: long}, nops, _is_apart(known, sizes[0]))
     return None if found is None else msgspec.structs.replace(found, room=constant_room(known, sizes[0]))
 
 
@@ -129,32 +131,35 @@ def _is_apart(known: Mapping[str, _Read], size: int) -> bool:
     return late is not None and late[0] - plain > _STEP
 
 
-def _explaining(read: Mapping[int, Mapping[int, _Read]]) -> CodeLines | None:
+def _explaining(read: Mapping[int, Mapping[int, _Read]], nops: int, apart: bool) -> CodeLines | None:
     """The lines that explain most readings by whole cycles, by the bytes of a NOP, and exceed none."""
     width = max(
-        ((n + 1) / value for some in read.values() for n, (_, value) in some.items() if value > 0),
+        ((n / nops + 1) / value for some in read.values() for n, (_, value) in some.items() if value > 0),
         default=0.0,
     )
     best, most = None, _FEWEST - 1
     for size in _LINES:
         for slots in _MOST:
             for ends in _ENDS if width else ():
-                explained = _explained(CodeLines(size, slots, 1.0), read, width, ends)
+                lines = CodeLines(size, slots, 1.0, apart)
+                explained = _explained(lines, read, width, ends, nops)
                 if explained > most:
-                    best, most = CodeLines(size, slots, 1.0), explained
+                    best, most = lines, explained
     return best
 
 
-def _explained(lines: CodeLines, read: Mapping[int, Mapping[int, _Read]], width: float, ends: int) -> int:
+def _explained(
+    lines: CodeLines, read: Mapping[int, Mapping[int, _Read]], width: float, ends: int, nops: int
+) -> int:
     """How many readings are what lines take, where slots take clearly less; 0 where a reading is less."""
     found = 0
     for size, some in read.items():
         for n, (low, value) in some.items():
-            slots = [(size, 1.0)] * n + [(_SHORT_END, float(ends))]
-            cycles = max(lines.each(0, slots), 1.0)
+            slots = [(size, 1.0 / nops)] * n + [(_SHORT_END, float(ends))]
+            cycles = max(lines.cycles(0, slots) if lines.apart else lines.each(0, slots), 1.0)
             if max(2 * value - low, value) < cycles * (1 - _ROUNDING):
                 return 0
-            by_slots = (n + ends) / width
+            by_slots = (n / nops + ends) / width
             found += by_slots + _CLEARLY < cycles and low - _FLAT < cycles
     return found
 

@@ -22,13 +22,13 @@ from cyclescope.model.facts import (
 END = 9  # bytes of a decrement and a branch, one slot
 
 
-def readings(lines, width=8, ends=1, sizes=(1, 4), noise=0.02, without=(), seed=1):
+def readings(lines, width=8, ends=1, sizes=(1, 4), noise=0.02, without=(), seed=1, nops=1):
     """Facts of a core that gets code so; None for one that always gets enough."""
     draw, facts = random.Random(seed), []
     for size, counts in zip(sizes, (SHORTEST_NOPS, LONGER_NOPS), strict=False):
         for n in counts:
-            slots = [(size, 1.0)] * n + [(END, float(ends))]
-            cycles = max((n + ends) / width, 1.0, lines.cycles(0, slots) if lines else 0.0)
+            slots = [(size, 1.0 / nops)] * n + [(END, float(ends))]
+            cycles = max((n / nops + ends) / width, 1.0, lines.cycles(0, slots) if lines else 0.0)
             if (size, n) not in without:
                 value = cycles + draw.uniform(-noise, noise)
                 facts.append(Fact(CODE_LINES, loop_of(n, size), CoreAnswer.VALUE, value, 0.01))
@@ -51,6 +51,16 @@ def test_lines_are_found_where_slots_hide_steps(size, most, width, ends, seed):
     truth = CodeLines(size, most, 1.0)
     facts = readings(truth, width=width, ends=ends, sizes=(2, 4), noise=0.015, seed=seed)
     assert code_lines(facts) == truth
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("size", "most", "width"), [(64, 9, 6), (64, 8, 6), (64, 9, 7)])
+def test_lines_are_found_where_nops_share_slots(size, most, width, seed):
+    """Of a Zen 4, say: two NOPs are a slot, and a line takes a cycle however little of it is read."""
+    truth = CodeLines(size, most, 1.0, apart=True)
+    facts = readings(truth, width=width, sizes=(2, 4), noise=0.015, seed=seed, nops=2)
+    facts.append(Fact(CODE_LINES, begun_late(2), CoreAnswer.VALUE, 2.0, 0.01))
+    assert code_lines(facts, nops=2) == truth
 
 
 def late(plain, read, error=0.01):
