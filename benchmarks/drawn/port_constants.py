@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.drawn.round_trip import machine_named, measure, sample
+from benchmarks.drawn.round_trip import core_named, measure, sample
 from benchmarks.house.mutants import parallel
 from benchmarks.lib.common import Check, at_most, checks_table, table
 from benchmarks.lib.constants import Mutant, mutants, mutate
@@ -32,6 +32,7 @@ from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.record import Reading, Record
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
+from cyclescope.simulate.front_end import FrontEnd
 
 ROOMS = ("infer/ports", "infer/likelihood")
 MOST = 0.005  # of the usages, that one constant halved or doubled changes
@@ -131,11 +132,11 @@ def differences(before: Answers, after: Answers) -> Changed | None:
 
 def measured(name: str, count: int, folder: Path) -> Measured:
     """Measure a machine, in a process of its own."""
-    machine = machine_named(name)
+    machine, front_end = core_named(name)
     forms_of = load_table(machine.isa)
     forms = sample(forms_of, machine, count)
     file = folder / f"{name.replace(':', '-')}.sqlite"
-    process = get_context("fork").Process(target=_measure, args=(machine, forms_of, forms, file))
+    process = get_context("fork").Process(target=_measure, args=(machine, front_end, forms_of, forms, file))
     process.start()
     process.join()
     read = Read(Store(file, machine.name, readonly=True))
@@ -143,8 +144,10 @@ def measured(name: str, count: int, folder: Path) -> Measured:
     return Measured(name, forms, forms_of, read)
 
 
-def _measure(machine: MachineModel, forms_of: Table, forms: Sequence[InstructionForm], file: Path) -> None:
-    measure(machine, forms_of, forms, LOUD, file).close()
+def _measure(
+    machine: MachineModel, front_end: FrontEnd, forms_of: Table, forms: Sequence[InstructionForm], file: Path
+) -> None:
+    measure(machine, forms_of, forms, LOUD, file, front_end=front_end).close()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

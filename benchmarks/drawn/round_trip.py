@@ -3,7 +3,8 @@
 Ports have no names that timing could tell, so usages are compared up to renaming: two ports are the
 same to every experiment if the same classes of blocking instructions use them. A usage is identifiable
 if each of its micro-operations may use the ports of a class, or those that two classes share, and if,
-without counters, none keeps a port for more than a cycle and it is not microcode. Ports for
+without counters, none keeps a port for more than the two cycles that vectors take of units half as wide and
+it is not microcode. Ports for
 memory are left out of the comparison: a store's address and its data always come together, so that no
 experiment tells a port for the data from a share of the ports for addresses.
 """
@@ -40,6 +41,8 @@ from cyclescope.model.ports import issue_throughput, port_throughput
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.cost import cost_of
 from cyclescope.simulate.draw import draw_machine
+from cyclescope.simulate.features import with_narrow_units
+from cyclescope.simulate.front_end import PLAIN, FrontEnd
 
 IN_ORDER = ("cortex-a510", "spacemit-x60")
 MACHINES = (
@@ -65,6 +68,8 @@ DRAWN = (1, 2, 3, 4, 5, 6)
 RIGHT = 0.99
 HELD = {HIGH: 0.995, MEDIUM: 0.95}  # of the usages of a confidence: what it promises
 CLAIMED = 0.85
+TURNS = 2.0  # cycles for which the widest vectors keep a port of a unit that is half as wide
+OFTEN = 0.5
 
 Kind = frozenset[str]  # the classes that use a port
 
@@ -87,10 +92,11 @@ def measure(
     noise: Noise,
     file: Path,
     counters: bool = False,
+    front_end: FrontEnd = PLAIN,
 ) -> Store:
     """A store with the port experiments of some forms on a simulated machine, with mixes of a fixed seed."""
     store = Store(file, machine.name)
-    backend = SimulatedBackend(machine, noise=noise, counters=counters)
+    backend = SimulatedBackend(machine, noise=noise, counters=counters, front_end=front_end)
     Campaign(table, backend, store, draw=random.Random(1)).run(Request(tuple(forms), frozenset((PORTS,))), {})
     backend.close()
     return store
@@ -145,7 +151,7 @@ class Comparison:
         found = None if usage.operations is None else _without(usage.operations, self.found_memory)
         ports = [op for op in truth if counted or not self._is_unit(op)]
         right = found is not None and _usage(found, self.found_kinds) == _usage(ports, self.kinds, counted)
-        known = all(frozenset(op.ports) in self.sets and (counted or op.cycles == 1) for op in truth)
+        known = all(frozenset(op.ports) in self.sets and (counted or op.cycles <= TURNS) for op in truth)
         told = known and self.builder.facts.knows_memory(form)
         identifiable = told and (counted or (cost.slots or 0) < MICROCODE)
         return Verdict(form.id, shown(cost, self.machine), usage.ports, right, identifiable, usage.confidence)
@@ -195,11 +201,12 @@ def compare(
     forms: Sequence[InstructionForm],
     noise: Noise,
     counters: bool = False,
+    front_end: FrontEnd = PLAIN,
 ) -> tuple[Comparison, list[Verdict], float]:
     """Run a machine through measuring and inference; with the seconds it took."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        store = measure(machine, table, forms, noise, Path(folder) / "store.sqlite", counters)
+        store = measure(machine, table, forms, noise, Path(folder) / "store.sqlite", counters, front_end)
         try:
             builder = read_approach(store, table).ports
             assert builder is not None, f"nothing fills the front end of {machine.name}"
@@ -275,11 +282,19 @@ def _issue_together(machine: MachineModel, form: str, other: str) -> bool:
     return cycles <= max([1.0, *(a[0] for a in alone if a)]) + TOGETHER
 
 
-def machine_named(name: str) -> MachineModel:
-    """LLVM's by its name, or `drawn:` and a seed."""
-    if name.startswith("drawn:"):
-        return draw_machine(int(name[6:]), list(load_table("x86-64")))
-    return load_model(name)
+def core_named(name: str) -> tuple[MachineModel, FrontEnd]:
+    """LLVM's by its name, or `drawn:` and a seed.
+
+    Half of those have units half as wide as the widest vectors. On every fourth a NOP takes no slot of its
+    own beside another one, or behind what works on registers.
+    """
+    if not name.startswith("drawn:"):
+        return load_model(name), PLAIN
+    seed, forms = int(name[6:]), list(load_table("x86-64"))
+    draw, machine = random.Random(f"core {seed}"), draw_machine(seed, forms)
+    narrow, trails = draw.random() < OFTEN, draw.random() < OFTEN**2
+    front_end = FrontEnd(pairs=True, trails=True) if trails else PLAIN
+    return with_narrow_units(machine, forms) if narrow else machine, front_end
 
 
 def main() -> None:
@@ -297,13 +312,13 @@ def main() -> None:
     fresh = [f"drawn:{random.SystemRandom().randrange(10**6)}" for _ in range(options.fresh)]
     noise = QUIET if options.quiet else LOUD
     for name in [*options.machines, *fresh] or [*MACHINES, *(f"drawn:{seed}" for seed in DRAWN)]:
-        machine = machine_named(name)
+        machine, front_end = core_named(name)
         table = load_table(machine.isa)
         forms = sample(table, machine, options.forms)
         if machine.core.in_order:
             found += in_order(machine, table, forms, noise)
             continue
-        comparison, verdicts, seconds = compare(machine, table, forms, noise, options.counters)
+        comparison, verdicts, seconds = compare(machine, table, forms, noise, options.counters, front_end)
         print(f"{name}: {len(verdicts)} of {len(forms)} forms with a usage, {seconds:.0f} s")
         wrong = [v for v in verdicts if not v.right and (v.identifiable or v.confidence == HIGH)]
         for v in sorted(wrong, key=lambda v: v.confidence != HIGH)[: options.wrong]:

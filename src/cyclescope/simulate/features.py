@@ -20,6 +20,7 @@ from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.simulate.front_end import FrontEnd
 
 _OFTEN = 0.5
+_WIDEST = 512  # bits of a vector, or of what it is loaded from
 _SHORTENED = 2.0  # cycles: a latency is at least one
 
 
@@ -50,6 +51,35 @@ def with_drawn_scheduler(
             room = {pair: cycles - 1 for pair, cycles in later.items()}
             costs[form.id] = msgspec.structs.replace(cost, with_room=room, ranges=ranges)
     return msgspec.structs.replace(machine, forms=costs)
+
+
+def with_narrow_units(machine: MachineModel, forms: Iterable[InstructionForm]) -> MachineModel:
+    """The machine with units half as wide as the widest vectors, for which these take two turns of a port.
+
+    So do accesses to as much memory; what comes from general registers is no wider than those.
+    """
+    widest = instruction_set(machine.isa).blocking.widest
+    costs = dict(machine.forms)
+    for form in forms:
+        files = {domain(op.cls) for op in form.operands if op.is_register}
+        if any(op.cls == widest for op in form.operands) and files.isdisjoint(("r", "h")):
+            narrow = any(op.is_memory and op.width < _WIDEST for op in form.operands)
+            spared = _accesses(machine) if narrow else frozenset()
+            operations = [_twice(op, spared) for op in costs[form.id].operations or ()]
+            costs[form.id] = msgspec.structs.replace(costs[form.id], operations=tuple(operations))
+    return msgspec.structs.replace(machine, forms=costs)
+
+
+def _accesses(machine: MachineModel) -> frozenset[int]:
+    """Ports of the plain load and the plain store."""
+    roles = instruction_set(machine.isa).roles
+    plain = (machine.forms[name] for name in (roles.load, roles.store) if name in machine.forms)
+    return frozenset(port for cost in plain for op in cost.operations or () for port in op.ports)
+
+
+def _twice(op: Operation, spared: frozenset[int]) -> Operation:
+    """A micro-operation that keeps its port twice as long, unless that is one of some ports."""
+    return op if spared.issuperset(op.ports) else msgspec.structs.replace(op, cycles=2 * op.cycles)
 
 
 def _is_move(form: InstructionForm) -> bool:

@@ -8,6 +8,7 @@ from cyclescope.isa.dataflow import is_old, overwritten, pairs
 from cyclescope.model.machine import DRAWN
 from cyclescope.simulate.cost import Units, template
 from cyclescope.simulate.draw import draw_machine
+from cyclescope.simulate.features import with_narrow_units
 from cyclescope.simulate.simulator import Simulator
 
 SEEDS = range(40)
@@ -107,3 +108,26 @@ def test_some_mnemonics_wait_for_what_they_overwrite(table):
         old = {pair: cycles for pair, cycles in cost.latencies.items() if is_old(pair)}
         assert set(old) == known, form_id
         assert all(1 <= cycles <= max(cost.latencies.values()) for cycles in old.values()), form_id
+
+
+NARROW = {
+    "VPADDD (ZMM, ZMM, ZMM)": 2.0, "VPADDD (YMM, YMM, YMM)": 1.0, "VPMOVWB (YMM, ZMM)": 2.0,
+    "VPBROADCASTD (ZMM, R32)": 1.0, "VMOVUPS (ZMM, M512)": 2.0, "VMOVUPS (YMM, M256)": 1.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "turns"), NARROW.items())
+def test_units_of_half_the_width_take_the_widest_vectors_twice(table, form, turns):
+    whole = draw_machine(3, list(table))
+    found = with_narrow_units(whole, list(table)).forms[form]
+    assert found.slots == whole.forms[form].slots
+    for one, before in zip(found.operations, whole.forms[form].operations, strict=True):
+        assert (one.ports, one.count, one.cycles) == (before.ports, before.count, turns * before.cycles)
+
+
+def test_what_is_loaded_for_all_of_a_vector_is_loaded_once(table):
+    """One element: the addition takes two turns of its port, the load one."""
+    machine = draw_machine(3, list(table))
+    found = with_narrow_units(machine, list(table)).forms["VPADDD (ZMM, ZMM, M32_1to16)"].operations
+    loads = machine.forms["MOV (R64, M64)"].operations[0].ports
+    assert {op.ports == loads: op.cycles for op in found} == {True: 1.0, False: 2.0}

@@ -184,11 +184,11 @@ class Classes:
         told = [
             ratio * max(taken) / sum(taken)
             for pair, ratio in pairs.items() if self.differ_in_length(*pair)
-            if (taken := [self.widths[name] * self._turns(name, costs) for name in pair])
+            if (taken := [self.widths[name] * self.turns_of(name, costs) for name in pair])
         ]  # fmt: skip
         return not told or sum(times > SHUT for times in told) >= SHUT_PAIRS
 
-    def _turns(self, name: str, costs: Mapping[str, Mapping[str, float]]) -> int:
+    def turns_of(self, name: str, costs: Mapping[str, Mapping[str, float]]) -> int:
         """Turns of a port that an instance of a class takes: more than one where units are narrower than it.
 
         It costs as many to those shorter vectors that have all of its ports, however many of them there are.

@@ -156,7 +156,8 @@ class TimedEvidence:
         sound = [o for o in plain if self._is_sound(o) and self._tells(name, o)]
         near = [o for o in sound if self.classes.widths[o] <= FULL * self.width]
         around = [o for o in near if self._needs(name, o)]
-        several = any(self._taken(name, other) > 1 for other in around if other != name)
+        twice = self.classes.turns_of(name, self.confined) > 1
+        several = twice or any(self._taken(name, other) > 1 for other in around if other != name)
         if several or any(self._apart(*pair) for pair in combinations(around, 2)):
             return NoClass.SEVERAL.of()
         if self._fills_the_front_end(name, sound):
@@ -246,8 +247,8 @@ class TimedEvidence:
 
     def _apart(self, one: str, other: str) -> bool:
         """Whether two classes are seen to have no port in common."""
-        ratio = self.classes.pairs.get(frozenset((one, other)), math.inf)
-        return self.classes.widths[one] + self.classes.widths[other] <= self.width and ratio < 1 + _APART
+        widths, ratio = self.classes.widths, self.classes.pairs.get(frozenset((one, other)), math.inf)
+        return widths[one] + widths[other] <= self.width and ratio < 1 + _APART
 
     @cached_property
     def structure(self) -> Structure:
@@ -294,8 +295,8 @@ class TimedEvidence:
 
     def _tells(self, one: str, other: str) -> bool:
         """Whether what one class costs another is a matter of ports that both may have: not of memory's."""
-        alike = len({"m" in self.classes.files[name] for name in (one, other)}) == 1
-        return alike and not self._switches(one, other)
+        memory = {"m" in self.classes.files[name] for name in (one, other)}
+        return len(memory) == 1 and not self._switches(one, other)
 
     def _switches(self, one: str, other: str) -> bool:
         """Whether two classes together tell nothing: of vectors that shut ports to the others."""

@@ -187,7 +187,15 @@ def test_what_takes_units_of_half_its_width_twice_shuts_no_ports(table, among, t
     inside = {name: own[name] | {THREE: among} for name in (WIDE, WIDER)}
     facts = facts_of(table, pairs, own | inside, 8.0, widths, LONG_FILES)
     assert facts.evidence.shuts == shuts
-    assert ({WIDE, WIDER} <= facts.evidence.units.keys()) != shuts
+    assert shuts or {WIDE, WIDER} <= facts.evidence.units.keys()
+
+
+@pytest.mark.parametrize(("among", "is_unit"), [(1.0, False), (2.0, True)])
+def test_what_takes_two_turns_of_ports_that_nearly_fill_the_front_end_is_no_class(table, among, is_unit):
+    widths, files = {FOUR: 6, WIDE: 3}, {FOUR: frozenset("v"), WIDE: frozenset("z")}
+    confined = {FOUR: {FOUR: 1.0, WIDE: 0.5}, WIDE: {WIDE: 1.0, FOUR: among}}
+    facts = facts_of(table, {(WIDE, FOUR): 1 + among / 2}, confined, 7.0, widths, files)
+    assert (WIDE in facts.evidence.units) == is_unit
 
 
 ROTATE, ADD, MOVE = "RORX (R64, R64, I8)", "LEA_B_D32 (R64)", "LEA_B (R64)"

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from benchmarks.drawn.round_trip import compare, measure, sample
+from benchmarks.drawn.round_trip import compare, core_named, measure, sample
 from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.front_end.slots import SlotCount
 from cyclescope.infer.likelihood.noise import Look
@@ -48,14 +48,10 @@ ALL = (
 )  # fmt: skip
 
 
-def machine_of(name, table):
-    return draw_machine(int(name[6:]), list(table)) if name.startswith("drawn:") else load_model(name)
-
-
 def check(name, table, count, noise, counters):
-    machine = machine_of(name, table)
+    machine, front_end = core_named(name)
     forms = sample(table, machine, count)
-    comparison, verdicts, _ = compare(machine, table, forms, noise, counters)
+    comparison, verdicts, _ = compare(machine, table, forms, noise, counters, front_end)
     assert comparison.same_structure()
     assert not [v for v in verdicts if not v.right and v.confidence == HIGH]
     sure = [v for v in verdicts if v.identifiable]
