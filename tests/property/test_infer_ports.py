@@ -8,7 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cyclescope.infer.likelihood.noise import Look
-from cyclescope.infer.likelihood.structure import port_sets, solve_structure, sureness
+from cyclescope.infer.likelihood.odds import sureness
+from cyclescope.infer.likelihood.structure import port_sets, solve_structure
 from cyclescope.infer.likelihood.unions import UnionEvidence
 from cyclescope.infer.likelihood.usage import KEPT, MOST_TRIED, Told, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of

@@ -11,9 +11,9 @@ say which one it is. Classes whose union could as well have another size are kno
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,7 +29,7 @@ ATOM = 1.0  # one kind of port more
 NO_PORTS = 15.0  # a class that is no set of ports: three readings have to be worth nothing instead
 SIDES_APART = 8.0  # two sides of a core that share ports at all, however many pairs do: one clear reading
 CLEAR = 12.0  # nats by which a size is worse than the best of a pair: it is not tried at first
-_OPEN = 5.0  # nats: sizes nearer to the best are asked for their odds; the promise of `high`
+OPEN = 5.0  # nats: sizes nearer to the best are asked for their odds; the promise of `high`
 # How far one solution is searched for, whatever time that takes on a computer.
 _NODES = 1000  # of the tree: machines measured and drawn so far took one
 _LARGEST = 4000  # sets of classes with a port in common: those had fewer; as many take some seconds
@@ -43,7 +43,7 @@ class Structure(msgspec.Struct, frozen=True):
     left_out: Mapping[str, Remark] = {}
 
 
-class _Solution(msgspec.Struct, frozen=True):
+class PortSolution(msgspec.Struct, frozen=True):
     """Nats of a solution with what is believed before, and of what was measured alone.
 
     `atoms` has the number of ports of each, `left` the classes without.
@@ -69,6 +69,16 @@ class _Solution(msgspec.Struct, frozen=True):
         return {other: sum(count for atom, count in mine if other in atom) for other in others}
 
 
+class Search(NamedTuple):
+    """The best solution that a search found, and nats that no solution is below which it did not find.
+
+    They are infinite where the search was through.
+    """
+
+    best: PortSolution | None
+    bound: float
+
+
 def solve_structure(
     widths: Mapping[str, int], evidence: Sequence[UnionEvidence], kinds: Mapping[str, Kind] | None = None
 ) -> Structure:
@@ -77,7 +87,7 @@ def solve_structure(
     Ports are numbered by the `kinds` and widths of their classes, so that another run that finds other
     representatives for the same classes gives them the same numbers. Classes without a kind do not count.
     """
-    found = (_whole(widths, evidence, tried) for tried in _cases(evidence))
+    found = (_whole(widths, evidence, tried) for tried in cases_of(evidence))
     best = min(found, key=lambda one: one.nats)
     left = {n: NoClass.NO_SET.of(widths[n]) for n in best.left}
     ports = 0
@@ -89,7 +99,7 @@ def solve_structure(
     return Structure(ports, sets, left)
 
 
-def _cases(evidence: Sequence[UnionEvidence]) -> Iterator[list[UnionEvidence]]:
+def cases_of(evidence: Sequence[UnionEvidence]) -> Iterator[list[UnionEvidence]]:
     """The evidence with all sizes, and where sides of a core share no port: a search for both is slow."""
     yield list(evidence)
     if any(one.across for one in evidence):
@@ -99,18 +109,18 @@ def _cases(evidence: Sequence[UnionEvidence]) -> Iterator[list[UnionEvidence]]:
 
 def _whole(
     widths: Mapping[str, int], evidence: Sequence[UnionEvidence], tried: Sequence[UnionEvidence]
-) -> _Solution:
+) -> PortSolution:
     """The best solution of all classes where unions have the sizes that are tried."""
     atoms: dict[frozenset[str], int] = {}
     left: list[str] = []
-    for some, inside in _parts(widths, tried):
+    for some, inside in parts_of(widths, tried):
         best = _likeliest(some, inside)
         atoms |= best.atoms
         left += best.left
-    return _weighed(atoms, left, evidence)
+    return weighed(atoms, left, evidence)
 
 
-def _parts(
+def parts_of(
     widths: Mapping[str, int], evidence: Sequence[UnionEvidence]
 ) -> Iterator[tuple[dict[str, int], list[UnionEvidence]]]:
     """Classes that may share ports with each other, and what is known of them."""
@@ -119,83 +129,19 @@ def _parts(
         yield some, [e for e in evidence if e.first in some and e.second in some]
 
 
-def _weighed(
+def weighed(
     atoms: Mapping[frozenset[str], int], left: Sequence[str], evidence: Sequence[UnionEvidence]
-) -> _Solution:
+) -> PortSolution:
     """A solution with what speaks against it."""
-    found = _Solution(0.0, 0.0, dict(atoms), tuple(left))
+    found = PortSolution(0.0, 0.0, dict(atoms), tuple(left))
     stay = [e for e in evidence if e.first not in left and e.second not in left]
     missed = sum(e.against(found.union(e)) for e in stay)
-    crossed = any(e.across and _is_shared(found, e) for e in stay)
+    crossed = any(e.across and is_shared(found, e) for e in stay)
     believed = PORT * sum(atoms.values()) + ATOM * len(atoms) + NO_PORTS * len(left) + SIDES_APART * crossed
     return msgspec.structs.replace(found, nats=missed + believed, missed=missed)
 
 
-def sureness(structure: Structure, evidence: Sequence[UnionEvidence]) -> dict[str, float]:
-    """Shares of the odds that the ports of classes have, by all other structures together.
-
-    Others are those in which a union has another size that is open. What is certain has no share. That two
-    sides of a core, which share no port where that would show, share one where nothing would show it is none.
-    """
-    widths = {name: len(ports) for name, ports in structure.sets.items()}
-    inside = [e for e in evidence if e.first in widths and e.second in widths]
-    best = _as_found(structure, inside)
-    found_others = (one for one in _others(widths, inside, best) if not _crosses_unseen(best, one, inside))
-    others = {frozenset(one.atoms.items()): one for one in found_others}
-    found: dict[str, float] = {}
-    for name in widths:
-        asked = _asked_with(name, inside)
-        mine = best.shared(name, asked)
-        against = [one.nats - best.nats for one in others.values() if one.shared(name, asked) != mine]
-        if against:
-            found[name] = 1 / (1 + math.fsum(math.exp(min(-more, _OPEN)) for more in against))
-    return found
-
-
-def _as_found(structure: Structure, evidence: Sequence[UnionEvidence]) -> _Solution:
-    """The solution that a structure is."""
-    kinds: dict[int, set[str]] = {}
-    for name, ports in structure.sets.items():
-        for port in ports:
-            kinds.setdefault(port, set()).add(name)
-    return _weighed(Counter(frozenset(some) for some in kinds.values()), (), evidence)
-
-
-def _others(
-    widths: Mapping[str, int], evidence: Sequence[UnionEvidence], best: _Solution
-) -> Iterator[_Solution]:
-    """The likeliest structures in which two classes have another size together that is open."""
-    for tried in _cases(evidence):
-        parts = [(some, inside, _solve(some, inside)) for some, inside in _parts(widths, tried)]
-        usual = [part for _, _, part in parts]
-        yield from _joined(usual, evidence)
-        for place, (some, inside, _) in enumerate(parts):
-            for pair in filter(lambda pair: pair.asked, inside):
-                others = {size: pair.nats[size] for size in pair.sizes(_OPEN) if size != best.union(pair)}
-                forced = [msgspec.structs.replace(e, nats=others) if e is pair else e for e in inside]
-                other = _solve(some, forced) if others else None
-                yield from _joined([*usual[:place], other, *usual[place + 1 :]], evidence)
-
-
-def _joined(parts: Sequence[_Solution | None], evidence: Sequence[UnionEvidence]) -> Iterator[_Solution]:
-    """The solution that those of all parts make, nothing where one has none."""
-    if all(parts):
-        atoms = {atom: count for part in parts if part is not None for atom, count in part.atoms.items()}
-        yield _weighed(atoms, (), evidence)
-
-
-def _crosses_unseen(best: _Solution, other: _Solution, evidence: Sequence[UnionEvidence]) -> bool:
-    """Whether two sides share ports in another structure alone, in unions that fill the front end."""
-    for sides in {e.sides for e in evidence if e.sides}:
-        between = [e for e in evidence if e.sides == sides]
-        shared = [e for e in between if _is_shared(other, e)]
-        seen = any(other.union(e) < e.hidden for e in shared) or any(_is_shared(best, e) for e in between)
-        if shared and not seen:
-            return True
-    return False
-
-
-def _is_shared(found: _Solution, evidence: UnionEvidence) -> bool:
+def is_shared(found: PortSolution, evidence: UnionEvidence) -> bool:
     """Whether two classes share ports."""
     return any({evidence.first, evidence.second} <= atom for atom, count in found.atoms.items() if count)
 
@@ -236,25 +182,26 @@ def _components(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) ->
     return list(groups.values())
 
 
-def _likeliest(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> _Solution:
+def _likeliest(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> PortSolution:
     """The best solution; without classes that no set of ports fits where that is likelier by far."""
     found = _solve(widths, evidence)
     if found is not None and found.missed <= NO_PORTS:
         return found
     if found is not None and (fewer := _fewer(widths, evidence, found)) is not None:
         return min(found, fewer, key=lambda one: one.nats)
-    return _solve(widths, evidence, leaving=True) or found or _Solution(0.0, 0.0, {}, tuple(sorted(widths)))
+    nothing = PortSolution(0.0, 0.0, {}, tuple(sorted(widths)))
+    return _solve(widths, evidence, leaving=True) or found or nothing
 
 
 def _fewer(
-    widths: Mapping[str, int], evidence: Sequence[UnionEvidence], found: _Solution
-) -> _Solution | None:
+    widths: Mapping[str, int], evidence: Sequence[UnionEvidence], found: PortSolution
+) -> PortSolution | None:
     """The best solution without one of the classes that others contradict, or without more of them.
 
     One after the other: a search that may leave out any of them takes minutes where few readings are wrong.
     """
     against = [e for e in evidence if e.against(found.union(e)) > 0]
-    best: _Solution | None = None
+    best: PortSolution | None = None
     for name in sorted({name for e in against for name in (e.first, e.second)}):
         some = {other: width for other, width in widths.items() if other != name}
         inside = [e for e in evidence if name not in (e.first, e.second)]
@@ -269,31 +216,24 @@ def _fewer(
     return msgspec.structs.replace(rest, nats=rest.nats + NO_PORTS, left=(*best.left, *rest.left))
 
 
-def _asked_with(name: str, evidence: Sequence[UnionEvidence]) -> frozenset[str]:
-    """The classes of which something tells what they share with one."""
-    return frozenset(
-        n for e in evidence if e.asked and name in (e.first, e.second) for n in (e.first, e.second)
-    )
-
-
 def _atoms(
     widths: Mapping[str, int], evidence: Sequence[UnionEvidence], leaving: bool
-) -> list[frozenset[str]]:
+) -> tuple[list[frozenset[str]], bool]:
     """Sets of classes that may have a port in common, and none without what contains one if all stay.
 
     No two classes that share ports in no likely case are in one; where that leaves too many sets, no two
-    that do not in the likeliest. None where there are too many even so.
+    that do not in the likeliest, which are not all. None where there are too many even so.
     """
     inside: dict[str, set[str]] = {name: set() for name in widths}
     for small, large in () if leaving else _contained(widths, evidence):
         inside[small].add(large)
-    for most in (CLEAR, _OPEN, 0.0):
-        apart = {frozenset((e.first, e.second)) for e in evidence if not _may_share(widths, e, most)}
+    for nats in (CLEAR, OPEN, 0.0):
+        apart = {frozenset((e.first, e.second)) for e in evidence if not _may_share(widths, e, nats)}
         found = _sets_of(widths, apart, inside)
         if len(found) <= _LARGEST:
             place = {name: 1 << number for number, name in enumerate(sorted(widths))}
-            return sorted(found, key=lambda atom: sum(place[name] for name in atom))
-    return []
+            return sorted(found, key=lambda atom: sum(place[name] for name in atom)), nats == CLEAR
+    return [], False
 
 
 def _sets_of(
@@ -321,15 +261,20 @@ def _contained(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> 
 
 def _solve(
     widths: Mapping[str, int], evidence: Sequence[UnionEvidence], leaving: bool = False
-) -> _Solution | None:
-    """The best numbers of ports where no union is far from likely, or None; some classes may leave.
+) -> PortSolution | None:
+    """The best numbers of ports where no union is far from likely, or None; some classes may leave."""
+    return searched(widths, evidence, leaving).best
+
+
+def searched(widths: Mapping[str, int], evidence: Sequence[UnionEvidence], leaving: bool = False) -> Search:
+    """The search for numbers of ports where no union is far from likely; some classes may leave.
 
     After `_NODES` nodes the best found until then counts, and more than `_LARGEST` sets are not tried: the
     same on slow computers and fast ones.
     """
-    atoms = _atoms(widths, evidence, leaving)
+    atoms, whole = _atoms(widths, evidence, leaving)
     if not atoms:
-        return None
+        return Search(None, math.inf if whole else 0.0)
     program = LinearProgram()
     widest = max(widths.values())
     for _ in atoms:
@@ -344,11 +289,12 @@ def _solve(
     for one in evidence:
         _add_union(program, atoms, one, [left[one.first], left[one.second]], float(2 * widest))
     best = program.solve(_NODES)
+    bound = best.bound if whole else 0.0
     if not best.feasible:
-        return None  # there is none, or none was found
+        return Search(None, bound)
     ports = {atom: round(v) for atom, v in zip(atoms, best.values, strict=False) if round(v)}
     gone = tuple(name for name, column in left.items() if round(best.values[column]))
-    return _weighed(ports, gone, evidence)
+    return Search(weighed(ports, gone, evidence), bound)
 
 
 def _add_union(

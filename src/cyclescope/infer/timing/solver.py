@@ -8,11 +8,15 @@ from typing import Any, NamedTuple
 
 
 class Optimum(NamedTuple):
-    """The least total cost, the value of every unknown in their order, and whether these are a solution."""
+    """The least total cost, the value of every unknown in their order, and whether these are a solution.
+
+    No solution that was not found costs less than `bound`, infinite where the search was through.
+    """
 
     cost: float
     values: list[float]
     feasible: bool
+    bound: float
 
 
 class LinearProgram:
@@ -62,7 +66,15 @@ class LinearProgram:
         self._model.run()
         info = self._model.getInfo()
         feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        return Optimum(info.objective_function_value, list(self._model.getSolution().col_value), feasible)
+        values = list(self._model.getSolution().col_value)
+        return Optimum(info.objective_function_value, values, feasible, self._bound(info))
+
+    def _bound(self, info: Any) -> float:
+        """What no solution costs less than that was not found."""
+        import highspy
+
+        through = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
+        return math.inf if self._model.getModelStatus() in through else float(info.mip_dual_bound)
 
 
 def _silent() -> Any:

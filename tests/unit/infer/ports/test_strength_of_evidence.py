@@ -10,7 +10,8 @@ import pytest
 from cyclescope.infer.likelihood import structure
 from cyclescope.infer.likelihood.evidence import Class, ClassPair, are_seen_to_share, count_of, evidence_of
 from cyclescope.infer.likelihood.noise import Look, Tail, alike, learned
-from cyclescope.infer.likelihood.structure import solve_structure, sureness
+from cyclescope.infer.likelihood.odds import sureness
+from cyclescope.infer.likelihood.structure import solve_structure
 from cyclescope.infer.likelihood.unions import UnionEvidence
 from cyclescope.infer.likelihood.usage import UsageSolver
 from cyclescope.infer.timing.solver import LinearProgram
@@ -174,6 +175,50 @@ def test_the_search_for_a_structure_has_a_thousand_nodes(monkeypatch, nodes, fou
     solved = solve_structure({"one": 1}, [])
     assert solved.sets == ({"one": (0,)} if found else {})
     assert ("one" in solved.left_out) is not found
+
+
+SAME = {1: 0.0, 2: 20.0}
+
+
+def contradicted(nats):
+    """Four classes of one port, which is that of the first and the last as well, so many nats against it."""
+    unions = {"ab": {1: 0.0, 2: 4.0}, "ac": SAME, "bc": SAME, "ad": {1: nats, 2: 0.0}, "bd": SAME, "cd": SAME}
+    return [UnionEvidence(one, other, sizes) for (one, other), sizes in unions.items()]
+
+
+@pytest.mark.parametrize("nats", [0.0, 8.0])
+def test_that_no_structure_of_likely_sizes_was_found_is_no_proof(nats):
+    """Others need a size that is not tried, for 12 nats: what the best misses is no more against them."""
+    evidence = contradicted(nats)
+    found = solve_structure(dict.fromkeys("abcd", 1), evidence)
+    assert found.ports == 1
+    searches = {"a": 2, "b": 1, "d": 1}  # each for another size of one pair of these
+    shares = {name: 1 / (1 + count * math.exp(nats - 12)) for name, count in searches.items()}
+    assert sureness(found, evidence) == pytest.approx(shares)
+
+
+@pytest.mark.parametrize(("bound", "known"), [(math.inf, True), (9.0, True), (4.0, False)])
+def test_a_search_that_was_not_through_leaves_open_what_may_be_as_likely(monkeypatch, bound, known):
+    """One port of one kind costs two nats: another structure may be seven nats less likely, or two."""
+    pair = UnionEvidence("a", "b", {1: 0.0, 2: 20.0})
+
+    class Slow(LinearProgram):
+        def solve(self, limit=None):
+            return super().solve(limit)._replace(bound=bound)
+
+    monkeypatch.setattr(structure, "LinearProgram", Slow)
+    found = sureness(solve_structure({"a": 1, "b": 1}, [pair]), [pair])
+    assert all(share > 0.99 for share in found.values()) is known
+    assert bool(found) is (bound < math.inf)
+
+
+def test_too_many_sets_of_classes_prove_nothing():
+    """Where any two of so many classes may share a port, only the likeliest sets are tried."""
+    names = "abcdefghijklmn"
+    evidence = [UnionEvidence(one, other, {1: 6.0, 2: 0.0}) for one, other in combinations(names, 2)]
+    found = solve_structure(dict.fromkeys(names, 1), evidence)
+    assert found.ports == len(names)
+    assert all(share < 0.01 for share in sureness(found, evidence).values())
 
 
 # --- usage -------------------------------------------------------------------------------------------

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import pytest
 
 from cyclescope.infer.timing.solver import LinearProgram
@@ -39,3 +42,31 @@ def test_what_has_no_solution_is_not_feasible():
     program = LinearProgram()
     program.bound(3, {program.unknown(0, 2): 1.0}, 3)
     assert not program.solve().feasible
+
+
+def test_a_search_that_was_not_through_says_what_may_be_better():
+    """Thirty things of drawn values and weights, of which a third fits in."""
+    draw = random.Random(3)
+    weights = [[float(draw.randint(20, 60)) for _ in range(30)] for _ in range(5)]
+    values = [-float(draw.randint(20, 60)) for _ in range(30)]
+
+    def searched(nodes):
+        program = LinearProgram()
+        for value in values:
+            program.unknown(0, 1, value, whole=True)
+        for some in weights:
+            program.bound(-math.inf, dict(enumerate(some)), sum(some) / 3)
+        return program.solve(nodes)
+
+    through, stopped = searched(1000), searched(0)
+    assert through.bound == math.inf
+    assert stopped.bound <= through.cost
+
+
+def test_that_there_is_no_solution_is_found_out():
+    program = LinearProgram()
+    number = program.unknown(0, 1, whole=True)
+    program.bound(0.25, {number: 1.0}, 0.75)
+    found = program.solve(1000)
+    assert not found.feasible
+    assert found.bound == math.inf
