@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from cyclescope.infer.timing.choice import BOUND_BY_THROUGHPUT
-from cyclescope.infer.timing.results import EXACT, FormTiming, Latency, whole
-from cyclescope.infer.timing.throughput import AGREED
+from cyclescope.infer.timing.results import AGREED, EXACT, LESS, FormTiming, Latency, whole
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.variant import Kind, variant_of
 from cyclescope.remarks.timing import Idiom
@@ -74,7 +72,7 @@ def same_register(form: InstructionForm, timing: FormTiming) -> dict[str, str]:
         return {"cycles_same_reg": "0"}
     most = max(latency.max or 0.0 for latency in distinct)
     chain = whole(min(times), min(times))
-    hidden = chain < BOUND_BY_THROUGHPUT * found.value
+    hidden = LESS * chain < found.value
     if chain < 1 or chain % 1 or abs(chain - most) < STEP or (hidden and chain > most):
         return {}
     bound = {"cycles_same_reg_is_upper_bound": "1"} if hidden and chain > 1 else {}

@@ -9,7 +9,6 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.infer.timing.choice import (
-    BOUND_BY_THROUGHPUT,
     LINKS_LOSE,
     best_looks,
     is_disproved,
@@ -19,13 +18,14 @@ from cyclescope.infer.timing.choice import (
     undercut,
 )
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
-from cyclescope.infer.timing.laws import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
 from cyclescope.infer.timing.results import (
+    BELOW,
     EXACT,
     HALF,
     HIGH,
     INTERVAL,
+    LESS,
     MEDIUM,
     UNMEASURED,
     UPPER_BOUND,
@@ -174,10 +174,10 @@ class TimingBuilder:
         """Whether the chain is no longer than the throughput, so that it may not be what is seen."""
         if record.source.startswith("flags.") and self._keeps_flags:  # a latency of 0 is lawful there
             slowest = max((r.per_instance for r in self.streams if r.verdict != FAILED), default=0.0)
-            return record.per_instance < BOUND_BY_THROUGHPUT * slowest
+            return LESS * record.per_instance < slowest
         alone = self._is_base(record) or self.form.configuration is not None
         limit = (throughput.value or 0.0) if alone else limit_of(throughput)
-        return self._net(record) > 1.2 and record.per_instance < BOUND_BY_THROUGHPUT * limit
+        return self._net(record) > 1.2 and LESS * record.per_instance < limit
 
     def _is_busy(self, record: Record) -> bool:
         """Whether what fills a chain may keep its unit busy for as long as it takes: vectors of RISC-V do."""
@@ -277,7 +277,7 @@ class TimingBuilder:
             return UPPER_BOUND, REPEATED
         if streams_out(self.form) and value > _MEMORY:
             return None, withheld(Timing.THROUGH_MEMORY.of(value))
-        if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > ONE_CYCLE:
+        if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > 1 + BELOW:
             return UPPER_BOUND, Timing.FLAGS_TOGETHER.of()
         if self._hidden(record, throughput) or self._is_busy(record):
             return UPPER_BOUND, Timing.HIDDEN.of()
@@ -290,7 +290,7 @@ class TimingBuilder:
 
     def _is_cut(self, record: Record, throughput: Throughput) -> bool:
         """Whether a filled chain takes no longer than the form alone, as without a dependency in it."""
-        return record.per_instance < BOUND_BY_THROUGHPUT * (throughput.value or math.inf)
+        return LESS * record.per_instance < (throughput.value or math.inf)
 
     def _below_law(
         self, pair: Pair, record: Record, found: tuple[float, float], carried: bool
@@ -332,7 +332,7 @@ class TimingBuilder:
         if record.per_instance <= 0:
             return None, withheld(Timing.AGAINST_LAW.of(record.per_instance))
         cut = [r.per_instance for r in self.streams if r.kind is Kind.BROKEN and r.verdict != FAILED]
-        if cut and record.per_instance > BOUND_BY_THROUGHPUT * min(cut):
+        if cut and LESS * record.per_instance > min(cut):
             return EXACT, Timing.PART_OF_A_CYCLE.of()
         return UPPER_BOUND, Timing.HIDDEN.of()
 

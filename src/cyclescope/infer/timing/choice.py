@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from cyclescope.infer.timing.link_chains import LEAST_SHARE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY
-from cyclescope.infer.timing.results import MOVED, whole
+from cyclescope.infer.timing.results import LESS, MOVED, whole
 from cyclescope.isa.dataflow import Pair
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.plan import LATENCY
 from cyclescope.measure.record import ERRORS, FROM_BEST, STABLE, UNSTABLE, Record
 
-BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times what something else takes proves nothing
 LINKS_LOSE = 1.0  # cycles that links may take less in a chain than alone
 _UNCUT = (Kind.UNBROKEN, Kind.FILLED)
 Net = Callable[[Record], float]  # latency by a record, in cycles, without its links
@@ -94,7 +92,7 @@ def undercut(chosen: Record, every: Sequence[Record], net: Net) -> float | None:
 
 def _is_disproved(least: Record, fastest: Record, net: Net) -> bool:
     """Whether a hidden chain takes less than the least that is shown: the more surely without links."""
-    faster = net(fastest) < LEAST_SHARE * net(least)
+    faster = net(fastest) < LESS * net(least)
     return faster or (not fastest.links and bool(least.links) and _cycles(fastest, net) < _cycles(least, net))
 
 
@@ -114,7 +112,7 @@ def _filled_enough(base: Sequence[Record]) -> Sequence[Record]:
     unbroken = [r for r in base if r.kind is Kind.UNBROKEN]
     steady = [r for r in unbroken if r.verdict == STABLE] or unbroken
     least = min((r.per_instance for r in steady), default=0.0)
-    longer = [r for r in base if r.kind is not Kind.FILLED or r.per_instance > BOUND_BY_THROUGHPUT * least]
+    longer = [r for r in base if r.kind is not Kind.FILLED or LESS * r.per_instance > least]
     return longer or base
 
 

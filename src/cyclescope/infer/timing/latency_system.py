@@ -21,20 +21,18 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from cyclescope.infer.timing.results import MOVED
+from cyclescope.infer.timing.results import ABOVE, MOVED, TOLERANCE
 from cyclescope.infer.timing.solver import LinearProgram, Optimum
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import MASK_SYNC, LinkKey
 
-_LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
-TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
-_SMALLEST = 0.04
-GIVES_WAY = 0.2  # weight of a cycle by which a convention does not hold, to one of a chain
-_SOFTER = 0.2  # share by which the last convention weighs less than the first: no two weigh the same
+ONE_CYCLE = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
+GIVES_WAY = (
+    0.2  # weight of a cycle by which a convention does not hold, to one of a chain; of the last one less
+)
 _THROUGH_ALL = (("r", "v"), ("r", "f"))  # links that restore the value: three dependent instructions
 UNCUT = "uncut"  # convention: what cuts the link's chain hides that it does
 SHARED = "transfer"  # the convention whose two sides share a round trip
-ODD = 0.2  # cycles by which noise moves the half of an odd number
 
 
 class Equation(msgspec.Struct, frozen=True):
@@ -63,10 +61,10 @@ def lower_bound(key: str, isa: str = DEFAULT) -> float:
     """What a link takes at least: one cycle per dependent instruction."""
     link = LinkKey.read(key)
     if (link.source, link.target) in _THROUGH_ALL and not link.role:
-        return 3 * _LEAST
+        return 3 * ONE_CYCLE
     doubled = instruction_set(isa).links.doubled
     is_float = link.source == "restore" and link.detail.startswith("f")
-    return 2 * _LEAST if key.startswith(doubled) and not is_float else _LEAST
+    return 2 * ONE_CYCLE if key.startswith(doubled) and not is_float else ONE_CYCLE
 
 
 def conventions(keys: Iterable[str], isa: str = DEFAULT) -> list[tuple[str, str, str]]:
@@ -161,7 +159,7 @@ class LatencySystem:
         values = self._minimise(program, costs).values
         start = len(self.keys)
         return [
-            max(values[start + 2 * n] + values[start + 2 * n + 1], TOLERANCE * e.cycles, _SMALLEST)
+            max(values[start + 2 * n] + values[start + 2 * n + 1], TOLERANCE * e.cycles)
             for n, e in enumerate(self.equations)
         ]
 
@@ -169,7 +167,7 @@ class LatencySystem:
         free = self._bounded(slack, [])
         values = self._values(slack, fixed, ())
         shared = [a for name, a, _ in fixed if name == SHARED]
-        odd = [a for a in shared if abs(values[self.keys.index(a)] % 1 - 0.5) < ODD]
+        odd = [a for a in shared if abs(values[self.keys.index(a)] % 1 - 0.5) < ABOVE]
         if odd:  # an odd number of cycles there and back
             values = self._values(slack, fixed, odd)
         result = {}
@@ -209,7 +207,7 @@ def _weights(count: int) -> Iterator[float]:
     Were they the same, there would be several optima, and noise would choose among values whole cycles apart.
     """
     for number in range(count):
-        weight = GIVES_WAY * (1 - _SOFTER * number / count)
+        weight = GIVES_WAY * (1 - GIVES_WAY * number / count)
         yield from (weight, weight)
 
 

@@ -12,11 +12,15 @@ import re
 from collections.abc import Mapping, Sequence
 
 from cyclescope.infer.timing.results import (
+    AGREED,
+    BELOW,
     EXACT,
     HIGH,
     INTERVAL,
     LOW,
     MEDIUM,
+    MUCH,
+    TOLERANCE,
     UPPER_BOUND,
     Latency,
     Throughput,
@@ -26,12 +30,8 @@ from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
 from cyclescope.remarks.timing import Cause
 
-_NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
-FRACTION = 0.12  # latencies further than this from whole cycles get a second look
-ALIKE, OTHER = 1.03, 1.3  # throughputs of widths of one instruction differ by noise between these ratios
-ONE_CYCLE = 1.12  # the law, but for noise
 CUT_SHORT = 2.5  # cycles: the issue of what cuts a chain may delay one that is shorter
-_EVEN, _SMALLEST, _LARGEST = 0.012, 0.2, 4.0  # share of the throughput; cycles
+_SMALLEST = 0.2  # cycles: of less, parts of a cycle cannot be told
 _WIDTHS = (
     (re.compile(r"\b[XYZ]MM\b"), "VMM"),
     (re.compile(r"_1to\d+"), "_bcst"),
@@ -49,10 +49,10 @@ def is_doubtful(latency: Latency, throughput: float) -> bool:
         return latency.cause is Cause.HIDDEN
     if latency.kind not in (EXACT, INTERVAL) or latency.max is None or latency.values:
         return False
-    if 1 < latency.max < _NEAR * throughput:
+    if 1 < latency.max < MUCH * throughput:
         return True
     measured = latency.measured or 0.0
-    return FRACTION < measured % 1 < 1 - FRACTION and 1 < measured < 20
+    return BELOW < measured % 1 < 1 - BELOW and 1 < measured < 20
 
 
 def is_undecided(latency: Latency) -> bool:
@@ -90,7 +90,7 @@ def is_through_memory(pair: Pair, latency: Latency) -> bool:
 
 def may_be_delayed(latency: Latency) -> bool:
     """Whether what cuts other dependencies, an instruction or two, may be what a short chain waits for."""
-    return latency.kind in (EXACT, INTERVAL) and ONE_CYCLE < (latency.max or 0.0) < CUT_SHORT
+    return latency.kind in (EXACT, INTERVAL) and 1 + BELOW < (latency.max or 0.0) < CUT_SHORT
 
 
 def slower_than_others(latencies: Sequence[Latency], every: Sequence[Pair]) -> list[bool]:
@@ -117,10 +117,10 @@ def is_uneven(throughput: float) -> bool:
 
     Many are true; but a core shared with another program's thread gives such values as well.
     """
-    if not _SMALLEST < throughput < _LARGEST:
+    if throughput <= _SMALLEST:
         return False
     parts = (2, 3, 4, 6)
-    return min(abs(throughput - round(throughput * n) / n) for n in parts) > _EVEN * throughput
+    return min(abs(throughput - round(throughput * n) / n) for n in parts) > TOLERANCE * throughput
 
 
 def outliers(forms: Sequence[InstructionForm], throughputs: Mapping[str, float]) -> set[str]:
@@ -129,5 +129,5 @@ def outliers(forms: Sequence[InstructionForm], throughputs: Mapping[str, float])
     widths = {form.id: same_but_width(form) for form in forms if form.id in throughputs}
     for form_id, name in widths.items():
         least[name] = min(throughputs[form_id], least.get(name, math.inf))
-    alone = {i for i, name in widths.items() if ALIKE < throughputs[i] / max(least[name], 1e-9) < OTHER}
+    alone = {i for i, name in widths.items() if AGREED < throughputs[i] / max(least[name], 1e-9) < MUCH}
     return alone | {i for i in widths if is_uneven(throughputs[i])}

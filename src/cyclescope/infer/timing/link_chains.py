@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError
 from cyclescope.infer.timing.latency_system import (
-    TOLERANCE,
     UNCUT,
     Equation,
     LatencySystem,
     LinkLatency,
     lower_bound,
 )
-from cyclescope.infer.timing.results import HALF, MOVED
+from cyclescope.infer.timing.results import BELOW, HALF, LESS, MOVED, TOLERANCE
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import NOP, SPACED, SPACING
 from cyclescope.measure.plan import LINK, Experiment, Key
@@ -23,9 +22,6 @@ from cyclescope.measure.record import FROM_BEST, STABLE, Record
 from cyclescope.measure.sampling import PASSING, Measurement, Sampler
 
 LOOKS = 4  # at chains that are disturbed: some seconds, where what disturbs lasts for tenths to some
-LEAST_SHARE = 0.9  # of what a chain takes at least: a tenth is more than noise
-CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
-_NEAR = 0.1  # cycles from a whole number, and at least TOLERANCE of the chain, that noise moves a chain
 _SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
 
 
@@ -113,11 +109,11 @@ def solve_links(
         if not measurement.usable or control is None or not control.usable:
             continue
         least = sum(lower_bound(key, isa) for key in experiment.links)
-        shown = min((1 - CARRIES) * measurement.cycles, _SHOWN)
+        shown = min((1 - LESS) * measurement.cycles, _SHOWN)
         if control.cycles > measurement.cycles - shown and measurement.cycles > 1.1 * least:
             hidden.append(Equation(experiment.links, _whole(measurement)))
             continue  # cutting the link changes nothing: it carries no dependency
-        if measurement.cycles < LEAST_SHARE * least:
+        if measurement.cycles < LESS * least:
             continue  # faster than the law allows: something in it is eliminated
         equations.append(Equation(experiment.links, _whole(measurement), name))
     equations = _agreeing(equations, list(_undelayed(equations, isa)), isa)
@@ -152,7 +148,7 @@ def _whole(found: Measurement) -> float:
     So the links of two runs are the same, whose readings are not. Of rounds that differ, it is the one number
     between the least and the most.
     """
-    noise = min(max(_NEAR, TOLERANCE * found.cycles), MOVED)
+    noise = min(max(BELOW, TOLERANCE * found.cycles), MOVED)
     above = noise if found.verdict == STABLE else noise + found.spread
     least, most = math.ceil(found.cycles - noise), math.floor(found.cycles + above)
     return float(least) if least == most else found.cycles

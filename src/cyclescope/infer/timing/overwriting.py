@@ -19,7 +19,7 @@ from cyclescope.infer.timing.results import (
     HALF,
     HIGH,
     INTERVAL,
-    LEAST_OF_NOP,
+    LESS,
     LOW,
     MEDIUM,
     UNMEASURED,
@@ -40,7 +40,6 @@ from cyclescope.remarks.remark import Remark
 from cyclescope.remarks.timing import Timing, cause_of, withheld
 
 LEAST_LATENCY = 0.85  # cycles: a latency is one at least, but for noise; less shows an idiom or none
-_SLOWER = 1.08  # times the sequence with several destinations: less may be its registers' fault
 LONGEST = 40.0  # cycles of a chain that is filled: the window of a core holds several of its instances
 _SPARE = 3  # one-cycle instructions more than the throughput has cycles
 FOUND, ABSENT = Timing.FALSE_DEPENDENCY.of(), Timing.NO_FALSE_DEPENDENCY.of()
@@ -82,7 +81,7 @@ def output_latency(
         reason = pair.excluded or missing() or first_error(records) or UNMEASURED
         return without_value((source, target), reason)
     floor = links.get(NOP)
-    if floor is not None and usable[Kind.KEPT].per_instance < LEAST_OF_NOP * floor.value:
+    if floor is not None and usable[Kind.KEPT].per_instance < LESS * floor.value:
         return without_value(
             (source, target), withheld(Timing.FASTER_THAN_NOP.of(usable[Kind.KEPT].per_instance))
         )
@@ -128,7 +127,7 @@ def _verdict(chain: Record, others: Sequence[Record], filling: float) -> _Verdic
         return _Verdict(_WITHOUT, measured, measured, spread, confidence(chain), stable)
     apart = min(others, key=lambda record: record.per_instance)
     errors = ERRORS * (spread + apart.spread / apart.count)
-    least = max(_SLOWER * apart.per_instance, apart.per_instance + errors)
+    least = max(apart.per_instance / LESS, apart.per_instance + errors)
     cycles = whole(measured, chain.per_instance)
     stable = stable and apart.verdict == STABLE
     trust = min(confidence(chain), confidence(apart), key=(LOW, MEDIUM, HIGH).index)

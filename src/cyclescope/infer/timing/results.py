@@ -13,11 +13,13 @@ from cyclescope.remarks.timing import Cause, Timing, cause_of
 EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 UNMEASURED = Timing.UNMEASURED.of().text
+AGREED = 1.03  # times: readings of one thing differ by less
+LESS = 0.9  # times what something takes at least: less is more than noise
+MUCH = 1.5  # times: what takes so much longer does other work, or waits for something else
+TOLERANCE = 0.015  # of a reading that is sure, and of a chain at least BELOW cycles: what it may be off by
 HALF = 0.5  # cycles: latencies are whole numbers, so that those which are nearer are the same
-MOVED = 0.4  # cycles: noise moves no chain by more, which is less than latencies differ by
-LEAST_OF_NOP = 0.95  # of a NOP's time: less is no throughput
-_AVERAGE = 0.35  # cycles from a whole number that are an average of several paths, whatever the error
-_BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # cycles: how far noise moves what short and long chains show
+MOVED = 0.35  # cycles: noise moves no chain by more, whatever its error: what is further is another latency
+BELOW, ABOVE = 0.12, 0.25  # cycles: how far noise moves what chains show; what disturbs makes them longer
 _LINKED = 4.0  # cycles: a chain so long has links, whose latencies may be too long as well as too short
 
 
@@ -166,10 +168,9 @@ def whole(value: float, chain: float, error: float = 0.0, linked: bool = True) -
     alone, not `linked`, nothing is subtracted, so that it is not too short.
     """
     nearest = float(round(value))
-    noise = min(ERRORS * error, _AVERAGE)
-    # a chain that is disturbed takes longer, not less
-    below, above = (_BELOW, _SHORT) if chain < _LINKED else (_LONG if linked else _BELOW, _LONG)
-    return nearest if -max(below, noise) <= value - nearest <= max(above, noise) else value
+    noise = min(ERRORS * error, MOVED)
+    below = ABOVE if linked and chain >= _LINKED else BELOW
+    return nearest if -max(below, noise) <= value - nearest <= max(ABOVE, noise) else value
 
 
 def confidence(record: Record) -> str:

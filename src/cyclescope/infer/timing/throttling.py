@@ -14,8 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.backend.base import Backend
+from cyclescope.infer.timing.latency_system import ONE_CYCLE
 from cyclescope.infer.timing.links import stored_links
-from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
+from cyclescope.infer.timing.results import EXACT, LESS, FormTiming, Latency
 from cyclescope.isa.dataflow import is_in_memory, is_old
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.cycle import NOP
@@ -27,11 +28,8 @@ from cyclescope.measure.store import Store
 from cyclescope.remarks.remark import together
 from cyclescope.remarks.timing import Timing
 
-SHORTER = 0.9  # times the latency: loops that the front end bounds read up to a tenth wrong
-MOST_ASKED = 8.0  # cycles: of ten, one is as much as loops near the width of the front end are off by
 SAMPLED = 32  # chains that say whether a core has such latencies: if a tenth have, they miss it once in 30
 TELLING = (STABLE, UNSTABLE)  # verdicts that count: where rounds differ, the least are seen twice
-_LEAST = 2  # cycles: by the law that a latency is at least one, nothing shorter can be less
 
 
 class Suspect(NamedTuple):
@@ -54,8 +52,13 @@ def suspects(form: InstructionForm, timing: FormTiming) -> Iterator[Suspect]:
     for latency in timing.latencies:
         cycles = _whole(latency)
         excluded = is_old(latency.source) or is_in_memory(latency.source)
-        if _LEAST <= cycles <= MOST_ASKED and not excluded:
+        if _may_be_less(cycles) and not excluded:
             yield Suspect(form, latency.source, latency.target, cycles)
+
+
+def _may_be_less(cycles: int) -> bool:
+    """Whether a cycle less is lawful, and told by loops that the front end bounds, a tenth off."""
+    return cycles > ONE_CYCLE and cycles - 1 < LESS * cycles
 
 
 def _whole(latency: Latency) -> int:
@@ -76,8 +79,8 @@ def with_room(latency: Latency, readings: Iterable[float]) -> Latency:
 
 
 def _with_room(cycles: int, readings: Iterable[float]) -> int | None:
-    least = min((r for r in readings if r >= SHORTER), default=float(cycles))  # less breaks the law
-    return max(int(least / SHORTER), 1) if least < SHORTER * cycles else None
+    least = min((r for r in readings if r >= LESS), default=float(cycles))  # less breaks the law
+    return max(int(least / LESS), 1) if least < LESS * cycles else None
 
 
 class ThrottledChains:
@@ -99,7 +102,7 @@ class ThrottledChains:
         """Measure what is not known yet, as long as it is `wanted`; whether it was to the end."""
         left = list(every) if self._shorter(every[:: max(len(every) // SAMPLED, 1)], wanted) else []
         while left and not self._stopped:
-            left = [one for one in self._shorter(left, wanted) if one.cycles >= _LEAST]
+            left = [one for one in self._shorter(left, wanted) if _may_be_less(one.cycles)]
         return not self._stopped
 
     def _shorter(self, some: Sequence[Suspect], wanted: Callable[[], bool]) -> list[Suspect]:

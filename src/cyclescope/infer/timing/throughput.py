@@ -11,10 +11,13 @@ import msgspec
 
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.results import (
+    AGREED,
     EXACT,
     HIGH,
-    LEAST_OF_NOP,
+    LESS,
     MEDIUM,
+    MUCH,
+    TOLERANCE,
     UNMEASURED,
     UPPER_BOUND,
     Latency,
@@ -35,15 +38,8 @@ from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
 
 _ASIDE = (Kind.SAME, Kind.INDEXED, Kind.SLOW)  # sequences that answer other questions
 _WITHOUT_INDEX = (Kind.PLAIN, Kind.UNROLLED)  # the same sequence but for the address
-_CUTS = 0.95  # cycles: no front end takes as long for the instructions that cut dependencies
-_WAITS = 1.5  # times what chains through several bases take: nearer to them the chains may be what shows
-_APART = 1.08  # a sequence so much faster than all others stands alone
-_SHORTER = 0.03  # of a throughput that chains limit: noise
 _LATER = 0.15  # of one that chains limit which wait for a port now and then: at 7/8 of what ports do
-_WHOLE = 0.015  # of a number of instances a cycle: readings that are sure are off by less
 _FINEST = 0.006  # cycles: readings of less than a fifth of a cycle are no better
-_INDEXED = 1.75  # times: other work takes twice as long; by less sequences differ by how they are fetched
-AGREED = 1.03  # two sequences within this ratio confirm each other
 _SEEN = 3  # rounds that show a state which is faster: two may be too short by chance
 
 
@@ -114,7 +110,7 @@ class ThroughputBuilder:
         if not indexed or not others:
             return None
         cycles = min(r.per_instance for r in indexed)
-        return rounded(cycles) if cycles > _INDEXED * max(others) else None
+        return rounded(cycles) if cycles > MUCH * max(others) else None
 
     def _trust(self, best: Record, main: Sequence[Record]) -> str:
         """Confidence: less where all others are clearly slower, one was seen to be faster at times, or a look
@@ -122,9 +118,10 @@ class ThroughputBuilder:
         """
         found = confidence(best)
         others = [r.per_instance for r in main if r is not best]
-        alone = bool(others) and min(others) > _APART * best.per_instance
-        margins = {UNSTABLE: AGREED, NOISY: _APART}  # a noisy reading has not even two rounds
-        faster = any(margins.get(r.verdict, math.inf) * r.per_instance < best.per_instance for r in main)
+        alone = bool(others) and min(others) > AGREED * best.per_instance
+        faster = any(
+            AGREED * r.per_instance < best.per_instance for r in main if r.verdict in (UNSTABLE, NOISY)
+        )
         again = any(r.per_instance > AGREED * best.per_instance for r in main if _is_of_same(r, best))
         return MEDIUM if found == HIGH and (alone or faster or again) else found
 
@@ -137,7 +134,7 @@ class ThroughputBuilder:
     def _breaks_law(self, best: Record) -> bool:
         """Whether a throughput is less than that of a NOP."""
         floor = self.links.get(NOP)
-        return floor is not None and best.per_instance < LEAST_OF_NOP * floor.value
+        return floor is not None and best.per_instance < LESS * floor.value
 
     def _best(self, main: Sequence[Record]) -> Record:
         """The least value that stands: a stable one, or one that a second sequence agrees with.
@@ -168,7 +165,7 @@ class ThroughputBuilder:
             return best
         limit, every = best.per_instance / AGREED, (*main, *self._own_chains())
         nop = self.links.get(NOP)
-        least_lawful = 0.0 if nop is None else LEAST_OF_NOP * nop.value
+        least_lawful = 0.0 if nop is None else LESS * nop.value
         rounds = sorted((cycles / r.count, number) for number, r in enumerate(every) for cycles in r.rounds)
         fast = [one for one in rounds if least_lawful < one[0] < limit]
         for first, (least, _) in enumerate(fast):
@@ -221,20 +218,22 @@ class ThroughputBuilder:
     def _with_cuts(self, best: Record) -> str:
         """Exact where the form takes longer than the few instructions that cut its dependencies can."""
         flags = bool(self.form.flags_read & self.form.flags_written)
-        return UPPER_BOUND if flags or best.per_instance < _CUTS else EXACT
+        return UPPER_BOUND if flags or best.per_instance < LESS else EXACT
 
     def limited_by_registers(self, throughput: Throughput, latencies: Sequence[Latency]) -> Throughput:
         """An upper bound where the registers are too few to hide the form's own latency."""
         plain = max((r.count for r in self.streams if r.kind is Kind.PLAIN), default=0)
         chain = self._longest_cycle(latencies)
         bases = self._through_bases(latencies) / MANY_BASES
-        if throughput.kind == EXACT and bases and (throughput.value or 0.0) < _WAITS * bases:
+        if throughput.kind == EXACT and bases and (throughput.value or 0.0) < MUCH * bases:
             return _bounded(throughput, Timing.FEW_BASES.of(MANY_BASES))
         if throughput.value is None or throughput.kind != EXACT or not plain or not chain:
             return throughput
         longer = throughput.value - chain / plain
-        later = _SHORTER if _is_of_ports(throughput.value) else _LATER
-        if not -max(_SHORTER * throughput.value, _FINEST) <= longer <= max(later * throughput.value, _FINEST):
+        noise = AGREED - 1
+        later = noise if _is_of_ports(throughput.value) else _LATER
+        least, most = (max(share * throughput.value, _FINEST) for share in (noise, later))
+        if not -least <= longer <= most:
             return throughput
         return _bounded(throughput, Timing.FEW_REGISTERS.of(plain))
 
@@ -282,7 +281,7 @@ def _is_of_same(record: Record, other: Record) -> bool:
 def _is_of_ports(cycles: float) -> bool:
     """Whether a whole number of instances a cycle is what ports do: nothing else need limit it."""
     rate = 1 / cycles
-    return rate > 1 - _WHOLE and abs(rate - round(rate)) < _WHOLE * rate
+    return rate > 1 - TOLERANCE and abs(rate - round(rate)) < TOLERANCE * rate
 
 
 def _bounded(throughput: Throughput, by: Remark) -> Throughput:

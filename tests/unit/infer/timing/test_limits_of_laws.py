@@ -39,10 +39,10 @@ def latency(cycles, measured=None, kind=EXACT, **more):
 
 @pytest.mark.parametrize(
     ("cycles", "throughput", "doubtful"),
-    [(3.0, 1.8, False), (3.0, 1.9, True), (3.0, 1.0, False), (1.0, 1.0, False)],
+    [(3.0, 1.9, False), (3.0, 2.1, True), (3.0, 1.0, False), (1.0, 1.0, False)],
 )
 def test_a_latency_near_the_throughput_may_be_made_by_it(cycles, throughput, doubtful):
-    """Nearer than 1.6 times."""
+    """Nearer than one and a half times."""
     assert is_doubtful(latency(cycles), throughput) == doubtful
 
 
@@ -99,17 +99,17 @@ def test_short_chains_may_wait_for_what_cuts_others(cycles, delayed):
 @pytest.mark.parametrize(
     ("throughput", "uneven"),
     [
-        (0.5, False), (0.5055, False), (0.507, True), (2 / 3, False), (0.7, True), (1.25, False), (1.3, True),
-        (0.19, False), (0.21, True), (3.9, True), (4.1, False),
+        (0.5, False), (0.507, False), (0.509, True), (2 / 3, False), (0.7, True), (1.25, False), (1.3, True),
+        (0.19, False), (0.21, True), (3.9, True), (7.1, False),
     ],
 )  # fmt: skip
 def test_throughputs_of_equal_ports_are_simple_fractions(throughput, uneven):
-    """Within 1.2 %, from 0.2 to 4 cycles."""
+    """Within 1.5 %, from 0.2 cycles on; of what takes long, one is always as near."""
     assert is_uneven(throughput) == uneven
 
 
 @pytest.mark.parametrize(
-    ("ratio", "alone"), [(1.02, False), (1.04, True), (1.28, True), (1.33, False), (2.0, False)]
+    ("ratio", "alone"), [(1.02, False), (1.04, True), (1.45, True), (1.55, False), (2.0, False)]
 )
 def test_widths_of_one_instruction_are_alike_or_clearly_not(ratio, alone):
     table = load_table("x86-64")
@@ -121,7 +121,7 @@ def test_widths_of_one_instruction_are_alike_or_clearly_not(ratio, alone):
 @pytest.mark.parametrize(
     ("value", "chain", "expected"),
     [
-        (2.89, 3.0, 3.0), (2.87, 3.0, 2.87), (3.17, 3.5, 3.0), (3.19, 3.5, 3.19), (3.24, 9.0, 3.0),
+        (2.89, 3.0, 3.0), (2.87, 3.0, 2.87), (3.24, 3.5, 3.0), (3.26, 3.5, 3.26), (3.24, 9.0, 3.0),
         (3.26, 9.0, 3.26), (3.0, 3.0, 3.0), (2.76, 9.0, 3.0), (2.74, 9.0, 2.74), (2.8, 3.9, 2.8),
         (2.8, 4.1, 3.0),
     ],

@@ -38,8 +38,8 @@ def one(form, records, links, source="op1", target="op1"):
     ("throughput", "cycles", "variant", "cause"),
     [
         (20.0, 25.0, "filled", Cause.WITHHELD),  # what fills the chain waits for the form
-        (20.0, 21.7, "filled", Cause.WITHHELD),
-        (20.0, 21.5, "filled", Cause.INDEPENDENT),  # as long as the form alone
+        (20.0, 22.3, "filled", Cause.WITHHELD),
+        (20.0, 22.1, "filled", Cause.INDEPENDENT),  # as long as the form alone
         (25.0, 25.0, "filled", Cause.INDEPENDENT),
         (20.0, 25.0, "link", Cause.INDEPENDENT),
     ],
@@ -164,15 +164,15 @@ def throughput(*records, form=ADD, links=None):
     return built(form, records, links or {}).throughput
 
 
-@pytest.mark.parametrize(("cycles", "told"), [(0.13, False), (0.23, False), (0.245, True), (0.3, True)])
+@pytest.mark.parametrize(("cycles", "told"), [(0.13, False), (0.22, False), (0.23, True), (0.3, True)])
 def test_nothing_is_faster_than_a_nop(cycles, told):
-    """But for noise of a twentieth."""
+    """But for noise of a tenth."""
     found = throughput(stream(4 * cycles), links={NOP: LinkLatency(0.25, 0.25, 0.25)})
     assert (found.value is not None) is told
 
 
 @pytest.mark.parametrize(
-    ("cycles", "kind"), [(0.6, UPPER_BOUND), (0.9, UPPER_BOUND), (1.0, EXACT), (1.8, EXACT)]
+    ("cycles", "kind"), [(0.6, UPPER_BOUND), (0.89, UPPER_BOUND), (0.91, EXACT), (1.8, EXACT)]
 )
 def test_what_takes_a_cycle_is_not_the_front_ends(cycles, kind):
     """The few instructions that cut dependencies take less in any front end."""
@@ -180,7 +180,7 @@ def test_what_takes_a_cycle_is_not_the_front_ends(cycles, kind):
     assert (found.kind, found.cause) == (kind, Cause.CUT)
 
 
-@pytest.mark.parametrize(("ratio", "trust"), [(1.05, HIGH), (1.07, HIGH), (1.09, MEDIUM), (2.0, MEDIUM)])
+@pytest.mark.parametrize(("ratio", "trust"), [(1.015, HIGH), (1.029, HIGH), (1.031, MEDIUM), (2.0, MEDIUM)])
 def test_a_sequence_that_is_faster_than_all_others_stands_alone(ratio, trust):
     found = throughput(stream(4.0), stream(8.0 * ratio, "plain x8", 8))
     assert found.confidence == trust
@@ -192,7 +192,7 @@ def test_a_throughput_is_sure_if_another_look_at_its_sequence_agrees(ratio, trus
     for first, again in ((1.0, ratio), (ratio, 1.0)):
         looks = stream(8.0 * first, "plain x8", 8), stream(8.0 * again, "plain x8 again", 8)
         assert throughput(*looks).confidence == trust
-    slower = stream(16.8, "plain x16", 16), stream(16.8 * ratio, "plain x16 again", 16)
+    slower = stream(16.4, "plain x16", 16), stream(16.4 * ratio, "plain x16 again", 16)
     assert throughput(stream(8.0, "plain x8", 8), *slower).confidence == HIGH, "of a sequence that counts"
 
 
@@ -288,13 +288,13 @@ def test_where_the_others_do_not_say_it_af_has_a_bound(others):
 # --- links -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("width", "determined"), [(0.25, True), (0.39, True), (0.41, False), (0.7, False)])
+@pytest.mark.parametrize(("width", "determined"), [(0.25, True), (0.34, True), (0.36, False), (0.7, False)])
 def test_an_interval_narrower_than_half_a_cycle_is_a_value(width, determined):
     assert LinkLatency(2.0, 2.0, 2.0 + width).determined is determined
 
 
 @pytest.mark.parametrize(
-    ("value", "whole"), [(3.25, 3.0), (3.39, 3.0), (3.41, 3.41), (3.5, 3.5), (3.61, 4.0)]
+    ("value", "whole"), [(3.25, 3.0), (3.34, 3.0), (3.36, 3.36), (3.5, 3.5), (3.66, 4.0)]
 )
 def test_a_link_is_whole_but_for_noise(value, whole):
     """Noise of several chains adds up in their difference; an average of two paths is half-way."""
@@ -302,19 +302,19 @@ def test_a_link_is_whole_but_for_noise(value, whole):
     assert _whole(value, value, value) == value, "what is proved outweighs it"
 
 
-@pytest.mark.parametrize(("cycles", "error"), [(1.0, 0.04), (2.0, 0.04), (10.0, 0.15), (100.0, 1.5)])
+@pytest.mark.parametrize(("cycles", "error"), [(1.0, 0.015), (10.0, 0.15), (100.0, 1.5)])
 def test_chains_are_off_by_as_much_as_their_noise(cycles, error):
-    """By 1.5 %, and by 0.04 cycles, which loops and clocks take."""
+    """By 1.5 %."""
     link = solve(("r>r", 1.0), ("load.r.64", cycles))["load.r.64"]
     assert link.most == pytest.approx(cycles + error, abs=1e-3)
 
 
 @pytest.mark.parametrize(
     ("cycles", "there", "back"),
-    [(5.0, 3, 2), (5.3, 3, 2), (5.36, 3, 2), (5.5, 3, 3), (6.0, 3, 3), (4.7, 3, 2)],
+    [(5.0, 3, 2), (5.3, 3, 2), (5.45, 3, 2), (5.55, 3, 3), (6.0, 3, 3), (4.7, 3, 2)],
 )
 def test_a_round_trip_is_odd_where_its_half_is_near_a_half(cycles, there, back):
-    """Within 0.2 cycles: noise of both ways."""
+    """Within a quarter of a cycle: noise of both ways."""
     found = solve(("r>r", 1.0), ("transfer.r>v v>r", cycles))
     values = found["transfer.r>v"].value, found["v>r"].value
     assert [round(value) for value in values] == [there, back]
@@ -336,10 +336,10 @@ def test_a_chain_faster_than_its_instructions_is_none(cycles, known):
 
 @pytest.mark.parametrize(
     ("cycles", "cut", "known"),
-    [(8.0, 7.3, True), (8.0, 7.5, False), (40.0, 39.2, True), (40.0, 39.5, False), (3.0, 2.75, True)],
+    [(8.0, 7.2, True), (8.0, 7.3, False), (40.0, 39.2, True), (40.0, 39.5, False), (3.0, 2.65, True)],
 )
 def test_a_cut_saves_a_share_of_a_chain_or_most_of_a_cycle(cycles, cut, known):
-    """Seven hundredths of short chains, three quarters of a cycle of long ones: what noise does not reach."""
+    """A tenth of short chains, three quarters of a cycle of long ones: what noise does not reach."""
     found = solve_links([*settled("r>r", "r>r", 1.0), *settled("v", "v>v.128", cycles, cut=cut)])
     assert ("v>v.128" in found) is known
 
