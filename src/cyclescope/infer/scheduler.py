@@ -15,6 +15,7 @@ import msgspec
 
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, UsageError
 from cyclescope.isa.table import Table
+from cyclescope.model.calibration import NEAR
 from cyclescope.model.facts import SCHEDULER, Fact
 from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Wakeup
 from cyclescope.probe.code import Assembler
@@ -125,7 +126,7 @@ def _halves(ports: Ports) -> Iterator[tuple[Ports, Ports]]:
 
 
 def _is_sure(fact: Fact) -> bool:
-    return fact.value is not None and (fact.error or 0.0) <= _PART * fact.value
+    return fact.value is not None and (fact.error or 0.0) <= NEAR * fact.value
 
 
 def _nats(read: Mapping[str, Fact], made: Mapping[str, float]) -> float:
@@ -135,5 +136,5 @@ def _nats(read: Mapping[str, Fact], made: Mapping[str, float]) -> float:
 
 def _against(fact: Fact, cycles: float) -> float:
     value = fact.value or 0.0
-    width = math.hypot(fact.error or 0.0, _PART * value)
+    width = math.hypot(fact.error or 0.0, NEAR * value)
     return 0.5 * ((cycles - value) / width) ** 2

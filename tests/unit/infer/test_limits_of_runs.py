@@ -110,9 +110,9 @@ def test_results_are_read_five_hundred_forms_at_a_time(table, store, forms, told
 
 
 @pytest.mark.parametrize(
-    ("rows", "shown", "more"), [(1, 1, False), (2, 2, False), (3, 3, False), (4, 3, True)]
+    ("rows", "shown", "more"), [(1, 1, False), (7, 7, False), (8, 8, False), (9, 8, True)]
 )
-def test_three_damaged_rows_are_told_one_by_one(rows, shown, more):
+def test_eight_damaged_rows_are_told_one_by_one(rows, shown, more):
     unreadable = [Unreadable("measurement", key, "F", "cycles is 'abc'") for key in range(rows)]
     (said,) = Gaps().notes(SimpleNamespace(unreadable=unreadable, stopped=lambda: False))
     note = said.text

@@ -32,7 +32,7 @@ _FEWEST = 8  # copies of long code: fewer would be within a reorder buffer
 # the clock hundreds of times in a run, at one phase where they are as far apart as its steps: more meet all.
 _TARGET = 5e4
 _MARKED_MEASUREMENTS = 10  # times as many
-_TRIPS, _CODE_BYTES = 0xFFFFFFFF, 0x1C0000 // 2  # of a counter; of copies
+_TRIPS, _CODE_BYTES = 0xFFFFFFFF, 0xE0000  # of a counter; of copies
 
 
 _IN_TURN = "write .quad 0xF0B513B1C2813F04 and .quad 0xE0B513B1C2813F04 in turn"

@@ -20,11 +20,11 @@ from cyclescope.probe.code import CHAIN, Assembler, written
 _REPEATS = 24  # of the kernel in a batch: the threads run beside each other for some milliseconds at least
 _KNOWN = 4  # of the chain of additions in a batch
 _COPIES = 80  # additions in it: what the end of a loop takes is little beside them
-_ALONE = Effort(rounds=2, want=8, target=20000.0)
+_CLEAN = 8  # samples between clean canaries that are enough: the others are beside neighbours, then
+_ALONE = Effort(want=_CLEAN, target=20000.0)
 # So few tries that none waits for a quiet core, which the other threads would never let it be.
 _TOGETHER = msgspec.structs.replace(_ALONE, maximum=15)
 _NOTCH = 1.57  # times the range of the middle half over the root of the number: 95 of 100 medians are within
-_CLEAN = 8  # samples between clean canaries that are enough: the others are beside neighbours, then
 
 
 class ThreadReading(msgspec.Struct, frozen=True):

@@ -13,7 +13,15 @@ import msgspec
 
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.resources import HALFWAY
-from cyclescope.infer.refute.kinds import HELD_AT_WORST, PREDICTED_AT_WORST, Blame, Kind, blame
+from cyclescope.infer.refute.kinds import (
+    HELD_AT_WORST,
+    MOSTLY,
+    PREDICTED_AT_WORST,
+    PROVED,
+    Blame,
+    Kind,
+    blame,
+)
 from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, mixed_forms
 from cyclescope.infer.timing.results import LOW, MEDIUM
@@ -25,8 +33,6 @@ from cyclescope.remarks.ports import Usage
 from cyclescope.remarks.remark import Remark
 
 FIRST, ASKED, CHECKED = "first", "asked", "checked"  # phases in which mixes are drawn
-MOSTLY = 0.5  # of the mixes of a form: if more are refuted, the form is what they have in common
-PROVED = 2  # mixes that a unit decides and that hold, before it is one
 NOTE = "mixes"  # under which a store keeps the verdicts
 
 

@@ -23,7 +23,9 @@ from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 SPOILING = 0.02  # chance with which a form spoils a mix
 KNOWN_MIXES = 10.0  # mixes that say as much of any form as that does, of ports as any, of a kind as ports
 OWN_MIXES = 4.0  # mixes of its own that say as much of a form as its kind does
-FORMS_OF_MIX = 4  # of a mix, as many as most have
+MOSTLY = 0.5  # of the mixes of a form, or a unit: if more fail, or hold, it is for what they have in common
+PROVED = 2  # mixes that say the same: what one says, with one neighbour or one bad partner, is chance
+FEWEST_FORMS, MOST_FORMS = 3, 6  # forms of a mix
 # Of mixes of such forms alone that take what ports let them take, and of those that are predicted: the
 # worst that a level has, which says more of all of its forms. Where more are not predicted none is left.
 HELD_AT_WORST = {"high": 0.9, "medium": 0.75}
@@ -60,7 +62,8 @@ class Blame(msgspec.Struct, frozen=True):
 
 def most_spoiled(held: float) -> float:
     """Share of its mixes that a form may spoil, if so many mixes of such forms alone hold."""
-    return 1.0 - math.pow(held, 1 / FORMS_OF_MIX)
+    usual = (FEWEST_FORMS + MOST_FORMS) // 2
+    return 1.0 - math.pow(held, 1 / usual)
 
 
 def blame(mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> Blame:

@@ -14,6 +14,7 @@ import msgspec
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.front_end import FREE
 from cyclescope.infer.ports.resources import HALFWAY, dealt_out, port_resources, with_resources
+from cyclescope.infer.refute.kinds import FEWEST_FORMS, MOST_FORMS, MOSTLY, PROVED
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
@@ -21,10 +22,8 @@ from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.resources import FRONT_END, resource_bounds
 
-FEWEST_FORMS, MOST_FORMS = 3, 6  # forms of a mix
 SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
 _WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
-UNIT_MIXES = 4  # for each unit: two have to hold
 EIGHTHS = 8  # steps in which what accesses take of each other is tried, from none to all
 TRIES = 3  # mixes for which a form is dealt before it goes without
 
@@ -249,7 +248,7 @@ class MixDrawer:
         """Mixes of two forms that take the same unit, which tell whether they share it."""
         for unit in self._model.units:
             takers = self._model.takers(unit)
-            for _ in range(UNIT_MIXES if len(takers) > 1 else 0):
+            for _ in range(math.ceil(PROVED / MOSTLY) if len(takers) > 1 else 0):
                 pair = [self._table[name] for name in self._draw.sample(takers, 2)]
                 if self._works(pair) and not self._waiting(pair):
                     yield tuple(pair)

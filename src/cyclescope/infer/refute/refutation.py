@@ -28,8 +28,8 @@ from cyclescope.infer.refute.calibration import (
     stored_verdicts,
     trials_of,
 )
-from cyclescope.infer.refute.kinds import KNOWN_MIXES, Kind
-from cyclescope.infer.refute.mixes import MOST_FORMS, MixDrawer, MixModel
+from cyclescope.infer.refute.kinds import KNOWN_MIXES, MOST_FORMS, MOSTLY, PROVED, Kind
+from cyclescope.infer.refute.mixes import MixDrawer, MixModel
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.infer.timing.results import LOW
 from cyclescope.infer.workload import CHECKED as CHECKING
@@ -38,9 +38,7 @@ from cyclescope.measure.ports import PortPlanner, Question
 from cyclescope.measure.store import Store
 from cyclescope.model.calibration import LEVELS, ClaimCalibration
 
-_AGAIN = 2  # mixes for each form of a mix that did not hold: one neighbour, or one bad partner, is chance
 CHECKS = 900  # mixes that calibrate, a third for each level: 95 of 100 are known within 2.5 points
-READ = 400  # mixes that could be read: 95 of 100 are known within 4 points
 _ROUNDS = 4  # of drawing mixes that calibrate: the first finds enough where half of them can be read
 _REPEATS = 2  # mixes that calibrate for each claim at most: of few forms, more would say the same again
 
@@ -120,7 +118,7 @@ class Refutation:
         model, judge = self._proved()
         drawer = self._drawer(model)
         for form in sorted(judge.failing):
-            for _ in range(_AGAIN):
+            for _ in range(PROVED):
                 mix = drawer.beside(form, judge.sound)
                 if mix is not None:
                     yield from self._asked([mix], ASKED)
@@ -161,7 +159,7 @@ class Refutation:
     def _checks(self) -> Iterator[Question]:
         """Fresh mixes; more of them while too few could be read beside neighbours."""
         judged = len(trials_of(self._store, (CHECKED,)))
-        if judged >= min(READ, self._wanted):
+        if judged >= MOSTLY * self._wanted:
             return
         model, _, _ = self._settled
         missing = self._wanted - judged
