@@ -26,7 +26,8 @@ def location_of(register: Register | None, top: int = 0) -> Location | None:
     return (cls, number) if file == "?" else (file, number)
 
 
-STACK_POINTER: Location = domain("R64"), register_number("RSP")[1]
+_CLASS, _NUMBER = register_number("RSP")
+STACK_POINTER: Location = domain(_CLASS), _NUMBER
 
 
 @cache

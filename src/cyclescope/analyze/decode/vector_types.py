@@ -12,18 +12,11 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import LMULS, RISCV64, SEWS, Configuration
 from cyclescope.isa.riscv64.legality import all_configurations, applicable
 from cyclescope.isa.riscv64.shapes import shapes, takes_configuration
+from cyclescope.isa.riscv64.types import forgets_type, is_masked, sets_type
 from cyclescope.isa.riscv64.vector import configured
 
 _POLICIES = (False, True)
 _BY_VTYPE = {one.vtype: one for one in starmap(Configuration, product(SEWS, LMULS, _POLICIES, _POLICIES))}
-_SETTING, _UNMASKED = 0x7057, 1 << 25  # bits of a word
-_CALLS = (0x0EF, 0x0E7)  # JAL and JALR that leave the way back in ra
-_ECALL, _C_EBREAK = 0x73, 0x9002
-
-
-def is_setting(code: bytes) -> bool:
-    """Whether an instruction sets VTYPE."""
-    return len(code) == 4 and int.from_bytes(code, "little") & 0x707F == _SETTING
 
 
 def setting(code: bytes) -> Configuration | None:
@@ -34,37 +27,33 @@ def setting(code: bytes) -> Configuration | None:
     return _BY_VTYPE.get(word >> 20 & (0x3FF if word >> 31 else 0x7FF))
 
 
+def settings_in(codes: Sequence[bytes]) -> list[int]:
+    """Which of some instructions set VTYPE, by number."""
+    return [number for number, code in enumerate(codes) if sets_type(code)]
+
+
 def types(codes: Sequence[bytes], start: Configuration | None) -> Iterator[Configuration | None]:
     """The VTYPE that each instruction sees."""
     current = start
     for code in codes:
         yield current
-        if is_setting(code):
+        if sets_type(code):
             current = setting(code)
-        elif _forgets(code):
+        elif forgets_type(code):
             current = None
 
 
 def last_type(codes: Sequence[bytes]) -> Configuration | None:
     """The VTYPE behind some instructions, None where it is not known."""
-    last = next((code for code in reversed(codes) if is_setting(code) or _forgets(code)), None)
-    return setting(last) if last is not None and is_setting(last) else None
-
-
-def _forgets(code: bytes) -> bool:
-    """Whether an instruction is a call, of a function or of the system: neither keeps VTYPE."""
-    word = int.from_bytes(code, "little")
-    if len(code) == 2:
-        return word & 0xF07F == 0x9002 and word != _C_EBREAK
-    return word == _ECALL or word & 0xFFF in _CALLS
+    last = next((code for code in reversed(codes) if sets_type(code) or forgets_type(code)), None)
+    return setting(last) if last is not None and sets_type(last) else None
 
 
 def form_under(form: InstructionForm, code: bytes, seen: Configuration | None) -> InstructionForm:
     """The form of an instruction under a VTYPE; as it is where that makes no difference or is not known."""
     if seen is None or form.configuration is not None or not takes_configuration(form):
         return form
-    maskable = any(op.cls == "VMaskOp" for op in form.operands)
-    masked = maskable and not int.from_bytes(code, "little") & _UNMASKED
+    masked = is_masked(form, code)
     own = Configuration(seen.sew, seen.lmul, seen.tail_undisturbed, seen.mask_undisturbed, masked)
     try:
         return configured(form, applicable(form, own))

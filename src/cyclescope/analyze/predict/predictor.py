@@ -33,7 +33,7 @@ from cyclescope.analyze.predict.prediction import (
     left_out,
 )
 from cyclescope.analyze.predict.surroundings import Remarks, steps
-from cyclescope.analyze.predict.watched import WATCHED
+from cyclescope.analyze.predict.watched import MOST_WATCHED
 from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError, shortened
 from cyclescope.model.binding import balanced, port_bound, total
 from cyclescope.model.limits import WORK
@@ -178,8 +178,8 @@ class Predictor:
     def watched(self, found: BlockBounds, known: Sequence[int]) -> BlockSimulation:
         """What the simulated core does with a block. Raises UsageError for one that it cannot run."""
         graph = found.graph
-        if len(graph.instructions) > WATCHED:
-            raise UsageError(f"blocks of more than {WATCHED} instructions are not simulated")
+        if len(graph.instructions) > MOST_WATCHED:
+            raise UsageError(f"blocks of more than {MOST_WATCHED} instructions are not simulated")
         simulation = self._likeliest
         steady = simulation.run(graph).cycles
         floor = max(self._unsimulated(found, effect.name) for effect in EFFECTS)
@@ -203,7 +203,7 @@ class Predictor:
 
         `late` chooses ports at dispatch, whether the core is known to do so or not.
         """
-        if len(graph.instructions) > WATCHED:
+        if len(graph.instructions) > MOST_WATCHED:
             return None
         try:
             return (self._late if late else self._likeliest).run(graph).cycles

@@ -15,7 +15,7 @@ AVERAGING = 0.005  # relative: what it is off by in loops that never come back t
 SHOWN = 10  # iterations with a row for each instruction, as llvm-mca's timeline has
 _LONGEST = 400  # rows, as long as somebody may read; at least one iteration
 _FILLED = 2  # times the reorder buffer: instructions after which a core has the state that it keeps
-WATCHED = 2_000  # instructions that are looked at from then on: hundreds of iterations of a short loop
+MOST_WATCHED = 2_000  # instructions that are looked at from then on: hundreds of iterations of a short loop
 _FEWEST = 8  # iterations of them at least, so that a long loop has its usual share of everything
 
 
@@ -161,4 +161,4 @@ def filled_iterations(layout: Layout, length: int) -> int:
 
 def window_iterations(length: int) -> int:
     """Iterations that are looked at from then on."""
-    return max(WATCHED // length, _FEWEST)
+    return max(MOST_WATCHED // length, _FEWEST)

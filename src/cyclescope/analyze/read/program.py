@@ -18,7 +18,7 @@ from cyclescope.remarks.remark import NOTHING, Remark
 
 SECTION_PLACES = 64  # bytes: where sections begin that follow each other, as lines of caches do
 _LOOKED_BACK = 200  # instructions
-MOST_INSTRUCTIONS = 20_000  # instructions of a block: half a second, and far more than a person reads
+MOST_INSTRUCTIONS = 50_000  # of all blocks together: some seconds, and far more than a person reads
 
 
 class Piece(NamedTuple):
@@ -256,10 +256,10 @@ class Code:
 
     def _settings(self) -> list[int]:
         """Source lines of RISC-V's instructions that set VTYPE."""
-        from cyclescope.analyze.decode.vector_types import is_setting
+        from cyclescope.analyze.decode.vector_types import settings_in
 
-        code = self.program.code
-        return [self.line(step) for step in self.steps if is_setting(code(step.address, step.length))]
+        codes = [self.program.code(step.address, step.length) for step in self.steps]
+        return [self.line(self.steps[number]) for number in settings_in(codes)]
 
     def _ways_in(self, chosen: Sequence[FlowStep]) -> list[list[bytes]]:
         """Machine code in front of a block, as it lies there, and in front of branches to it."""

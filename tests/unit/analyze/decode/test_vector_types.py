@@ -8,10 +8,11 @@ from itertools import product
 import pytest
 
 from cyclescope.analyze.choose.source import Choice, read_block
-from cyclescope.analyze.decode.vector_types import cost_names, form_under, is_setting, setting
+from cyclescope.analyze.decode.vector_types import cost_names, form_under, setting
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
 from cyclescope.isa.riscv64.shapes import takes_configuration
+from cyclescope.isa.riscv64.types import sets_type
 from cyclescope.isa.table import load_table
 from cyclescope.session.predict import predict
 
@@ -42,12 +43,12 @@ def forms(*words, choice=WHOLE):
 )
 def test_what_an_instruction_sets(word, wanted):
     code = bytes.fromhex(word)
-    assert is_setting(code)
+    assert sets_type(code)
     assert setting(code) == wanted
 
 
 def test_other_instructions_set_nothing():
-    assert not any(is_setting(bytes.fromhex(word)) for word in (LOAD, ADD, AND, ADDI, "0100"))
+    assert not any(sets_type(bytes.fromhex(word)) for word in (LOAD, ADD, AND, ADDI, "0100"))
 
 
 def test_instructions_are_forms_under_what_is_set_in_front_of_them():
