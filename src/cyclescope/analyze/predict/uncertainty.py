@@ -51,9 +51,14 @@ class Spread(msgspec.Struct, frozen=True):
         return self.slots if bound == FRONT_END else self.throughput
 
 
+def _either_way(factor: float) -> _Factors:
+    return 1 / factor, factor
+
+
+_LLVM, _READ = 1.5, (0.98, 1.05)
 SPREADS = {
-    EXTRACTED: Spread((0.5, 1.5), (1.0, 1.75), (0.75, 1.5)),
-    MEASURED: Spread((0.98, 1.05), _EXACT, (0.98, 1.02), asked=True),
+    EXTRACTED: Spread(_either_way(_LLVM), (1.0, _LLVM), _either_way(_LLVM)),
+    MEASURED: Spread(_READ, _EXACT, _READ, asked=True),
 }
 
 
