@@ -25,7 +25,7 @@ from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign
 from cyclescope.infer.ports.in_order import order_forms
 from cyclescope.infer.ports.questions import simple_forms
 from cyclescope.infer.progress import Progress, nobody
-from cyclescope.infer.readout import Readout, grouped, timing_of
+from cyclescope.infer.readout import PART, Readout, grouped, timing_of
 from cyclescope.infer.refute.refutation import Refutation
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.laws import is_undecided, is_unsure, outliers
@@ -62,8 +62,6 @@ from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED, TOLD, chosen
 from cyclescope.probe.run import ask
-
-PROBES = 2000  # forms per batch when finding out which the CPU executes
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -244,10 +242,10 @@ class Campaign:
             else:
                 runnable.append(form)
                 kernels.append(kernel)
-        for start in range(0, len(kernels), PROBES):
+        for start in range(0, len(kernels), PART):
             self._tell(TRYING, start, len(kernels))
-            outcomes = self.backend.probe(kernels[start : start + PROBES])
-            some = runnable[start : start + PROBES]
+            outcomes = self.backend.probe(kernels[start : start + PART])
+            some = runnable[start : start + PART]
             found += [(f.id, o.describe()) for f, o in zip(some, outcomes, strict=True)]
         self.store.write_legality(found)
         self._legality |= dict(found)

@@ -21,7 +21,6 @@ from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Wakeup
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.core.scheduler import CHAINED, of_form, scheduler_cases
 
-_PART = 0.1  # of the cycles by which a prediction may be off, as mixes of measured forms are
 _FAR = 8.0  # nats: readings that no way comes near tell of something else
 _CLEAR = 3.0  # nats by which a way has to be likelier than ports chosen at the start: odds of 20 : 1
 _FEWEST = 4  # readings: fewer are explained by chance

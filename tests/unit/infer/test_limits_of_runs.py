@@ -45,14 +45,14 @@ class Trying:
         return [Outcome(OK)] * len(kernels)
 
 
-@pytest.mark.parametrize(("forms", "batches"), [(2000, [2000]), (2001, [2000, 1])])
-def test_forms_are_tried_two_thousand_at_a_time(table, store, forms, batches):
-    """Each answer tells how far it is, after some tenths of a second."""
+@pytest.mark.parametrize(("forms", "batches"), [(500, [500]), (501, [500, 1])])
+def test_forms_are_tried_five_hundred_at_a_time(table, store, forms, batches):
+    """Each answer tells how far it is, after a tenth of a second."""
     backend, told = Trying(), []
     run = Campaign(table, backend, store, told.append)
     run.find_legal([table["IMUL (R64, R64)"]] * forms)
     assert backend.batches == batches
-    assert [(one.done, one.total) for one in told] == [(n * 2000, forms) for n in range(len(batches))]
+    assert [(one.done, one.total) for one in told] == [(n * 500, forms) for n in range(len(batches))]
 
 
 @pytest.mark.parametrize(("cycles", "filled"), [(1100.0, True), (1990.0, True), (2010.0, False)])

@@ -28,8 +28,9 @@ PROVED = 2  # mixes that say the same: what one says, with one neighbour or one 
 FEWEST_FORMS, MOST_FORMS = 3, 6  # forms of a mix
 # Of mixes of such forms alone that take what ports let them take, and of those that are predicted: the
 # worst that a level has, which says more of all of its forms. Where more are not predicted none is left.
-HELD_AT_WORST = {"high": 0.9, "medium": 0.75}
-PREDICTED_AT_WORST = {"high": 0.9, "medium": 0.5}
+_SURE = 0.9
+HELD_AT_WORST = {"high": _SURE, "medium": 0.75}
+PREDICTED_AT_WORST = {"high": _SURE, "medium": 0.5}
 SETTLED = 0.0002  # by which a step changes a chance: a hundredth of what is believed before any mix
 
 Mix = tuple[Sequence[str], bool]  # different forms, and whether it holds

@@ -40,7 +40,6 @@ from cyclescope.model.calibration import LEVELS, ClaimCalibration
 
 CHECKS = 900  # mixes that calibrate, a third for each level: 95 of 100 are known within 2.5 points
 _ROUNDS = 4  # of drawing mixes that calibrate: the first finds enough where half of them can be read
-_REPEATS = 2  # mixes that calibrate for each claim at most: of few forms, more would say the same again
 
 Stages = Iterator[tuple[str, Callable[[], Iterable[Question]]]]
 
@@ -172,7 +171,7 @@ class Refutation:
         sure = LEVELS[: LEVELS.index(level) + 1]
         claimed = [form for form in model.claimed if model.usages[form].confidence in sure]
         drawer, found = self._drawer(model), list[Forms]()
-        wanted = min(wanted, _REPEATS * len(claimed))
+        wanted = min(wanted, PROVED * len(claimed))
         while len(found) < wanted:
             mixes = list(drawer.covering(self._sample(claimed, drawer)))
             if not mixes:
@@ -182,7 +181,7 @@ class Refutation:
 
     @property
     def _wanted(self) -> int:
-        return min(CHECKS, _REPEATS * len(self._model.claimed))
+        return min(CHECKS, PROVED * len(self._model.claimed))
 
     def _sample(self, claimed: Sequence[str], drawer: MixDrawer) -> list[str]:
         """Of claimed forms half any, half of every kind as many."""
