@@ -28,14 +28,20 @@ def resource_bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, 
     dispatched = _dispatched(model, mix)
     if dispatched is None:
         return None
-    bounds = {FRONT_END: dispatched}
+    bounds = {FRONT_END: dispatched, **busy_resources(model, mix)}
+    return dict(sorted(bounds.items(), key=lambda bound: -bound[1]))
+
+
+def busy_resources(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float]:
+    """The same of known forms without the front end, in any order."""
+    bounds: dict[str, float] = {}
     for form, count in mix.items():
         cost = model.forms[form]
         if cost.throughput is not None:
             bounds[form] = count * cost.throughput
         for name, cycles in cost.resources.items():
             bounds[name] = bounds.get(name, 0.0) + count * cycles / model.resources[name]
-    return dict(sorted(bounds.items(), key=lambda bound: -bound[1]))
+    return bounds
 
 
 def resource_throughput(model: MachineModel, mix: Mapping[str, float]) -> tuple[float, str] | None:

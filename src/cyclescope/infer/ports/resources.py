@@ -179,11 +179,13 @@ class _View:
             for op in cost.operations or ()
             if self.memory.issuperset(op.ports) and not some.issuperset(op.ports)
         )
+        if not either:
+            return 0.0
+        known = self.facts.evidence.looks(form)
         looks = [
-            look.value for head in self._heads.get(name, ())
-            for look in self.facts.evidence.looks(form).get(head, ()) if look.together
-        ]  # fmt: skip
-        return min(self._uneven * min(either, *looks), self._most(name, cost)) if either and looks else 0.0
+            look.value for head in self._heads.get(name, ()) for look in known.get(head, ()) if look.together
+        ]
+        return min(self._uneven * min(either, *looks), self._most(name, cost)) if looks else 0.0
 
     def _measured(self, form: str, cost: FormCost) -> dict[str, float]:
         found: dict[str, float] = {}

@@ -256,7 +256,7 @@ class Judge:
         """Units without which more mixes would be predicted wrong than with them."""
         found = []
         for unit in self._model.units:
-            deciding = [t for t in self.trials if self._decides(unit, t)]
+            deciding = [t for t in self.trials if self._model.takes(unit, t.forms) and self._decides(unit, t)]
             held = sum(self.holds(trial) for trial in deciding)
             if held >= PROVED and held > MOSTLY * len(deciding):
                 found.append(unit)

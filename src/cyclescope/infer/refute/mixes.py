@@ -6,6 +6,7 @@ import math
 import random
 from collections import defaultdict, deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import zip_longest
 
@@ -20,7 +21,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
 from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
-from cyclescope.model.resources import FRONT_END, resource_bounds
+from cyclescope.model.resources import busy_resources
 
 SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
 _WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
@@ -88,18 +89,25 @@ class MixModel:
         sets = set(port_resources(self._builder))
         return [name for name in self._model.resources if name not in sets]
 
+    def takes(self, unit: str, forms: Iterable[str]) -> bool:
+        """Whether one of some forms takes a resource."""
+        return any(unit in self._model.forms[form].resources for form in forms)
+
     def takers(self, unit: str) -> list[str]:
         """Claimed forms that take a resource."""
         return [form for form in self.claimed if unit in self._model.forms[form].resources]
 
     def only_with(self, units: Container[str]) -> MixModel:
         """The same model without the other units."""
-        without = frozenset(u for u in self.units if u not in units)
-        return MixModel(self._builder, self.usages, without, self.uneven)
+        found = copy(self)
+        found._without = frozenset(u for u in self.units if u not in units)
+        return found
 
-    def with_usages(self, usages: Mapping[str, PortUsage]) -> MixModel:
-        """The same model with other usages."""
-        return MixModel(self._builder, usages, self._without, self.uneven)
+    def with_confidence(self, usages: Mapping[str, PortUsage]) -> MixModel:
+        """The same model with usages that differ in confidence alone, which predicts nothing else."""
+        found = copy(self)
+        found.usages = usages
+        return found
 
     def fitted(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> MixModel:
         """The same model with as much of what accesses cost each other as fits mixes best.
@@ -112,7 +120,10 @@ class MixModel:
         forms = {form: self._model.forms[form] for mix, _ in telling for form in mix}
         shares = [step / EIGHTHS for step in range(EIGHTHS + 1)]
         misses = {share: self._misses(forms, telling, share) for share in shares}
-        return MixModel(self._builder, self.usages, self._without, min(shares, key=misses.__getitem__))
+        found = copy(self)
+        found.uneven = min(shares, key=misses.__getitem__)
+        found._model = self._made(self._late, found.uneven)
+        return found
 
     def _depends_on_order(self, mix: Sequence[str]) -> bool:
         least, most = self._in_any_order(mix)
@@ -163,13 +174,10 @@ class MixModel:
     ) -> float | None:
         counts: dict[str, float] = {}
         for form in forms:
-            if form not in model.forms:
+            if form not in model.forms or model.forms[form].slots is None:
                 return None
             counts[form] = counts.get(form, 0.0) + 1.0
-        bounds = resource_bounds(model, counts)
-        if bounds is None:
-            return None
-        leaving = without | self._without | {FRONT_END}
+        bounds, leaving = busy_resources(model, counts), without | self._without
         busy = max((cycles for name, cycles in bounds.items() if name not in leaving), default=0.0)
         return max(busy, _dispatched(model, forms))
 

@@ -153,7 +153,7 @@ class Refutation:
         refuted, doubted = judge.refuted(), judge.doubted(self._kinds)
         verdicts = Verdicts(self._claims, refuted, {}, ClaimCalibration(), doubted, model.uneven)
         usages = {form: verdicts.lowered(form, usage) for form, usage in model.usages.items()}
-        return model.with_usages(usages), verdicts, judge
+        return model.with_confidence(usages), verdicts, judge
 
     def _checks(self) -> Iterator[Question]:
         """Fresh mixes; more of them while too few could be read beside neighbours."""

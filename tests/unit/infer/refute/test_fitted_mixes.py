@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from cyclescope.infer.likelihood.noise import Look
@@ -74,7 +75,14 @@ def test_where_no_mix_tells_half_of_it_counts():
 
 def test_models_with_other_claims_keep_what_mixes_said():
     fitted = model().fitted([(("V", "V", "L"), taken(0.25))])
-    assert fitted.with_usages(fitted.usages).uneven == fitted.only_with(()).uneven == 0.25
+    doubted = {
+        name: msgspec.structs.replace(usage, confidence="low") for name, usage in fitted.usages.items()
+    }
+    others = fitted.with_confidence(doubted), fitted.only_with(())
+    assert [other.usages["V"].confidence for other in others] == ["low", fitted.usages["V"].confidence]
+    for other in others:
+        assert other.uneven == 0.25
+        assert other.cycles(("V", "V", "L")) == fitted.cycles(("V", "V", "L")) == pytest.approx(taken(0.25))
 
 
 @pytest.mark.parametrize(("blind", "most"), [(False, 2 / 3), (True, 1 / 2 + 1 / 3)])
@@ -91,7 +99,8 @@ def test_what_two_classes_share_limits_mixes():
     """One load needs the only port that loads and stores both have."""
     usage = PortUsage(1.0, "", (Operation((1,)),), confidence="high")
     some = model(beside=0.0, sets={"load": (0, 1), "store": (1, 2)})
-    assert some.with_usages({"V": usage, "L": usage}).cycles(["V", "L"]) == pytest.approx(2.0)
+    other = MixModel(some._builder, {"V": usage, "L": usage})
+    assert other.cycles(["V", "L"]) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(("many", "cycles"), [(1.0, 0.5), (2.0, 5 / 6), (3.0, 1.25)])
@@ -100,4 +109,4 @@ def test_the_front_end_is_that_of_the_better_order(many, cycles):
     some = model()
     some.facts.front_end.width, some.facts.front_end.whole, some.facts.front_end.throughputs = 6.0, True, {}
     usages = {name: PortUsage(slots, "-", ()) for name, slots in (("V", many), ("L", 1.0))}
-    assert some.with_usages(usages).cycles(["V", "L", "V"]) == pytest.approx(cycles)
+    assert MixModel(some._builder, usages).cycles(["V", "L", "V"]) == pytest.approx(cycles)

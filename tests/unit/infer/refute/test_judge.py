@@ -29,6 +29,7 @@ def judge(*trials, units=(), decide=(), uneven=0.0):
         span=lambda forms: (cycles(forms), cycles(forms) + uneven),
         usages=dict.fromkeys("ABCDEFG", usage),
         units=units,
+        takes=lambda unit, forms: not set(forms).isdisjoint(decide),
         matters=lambda *_: True,
     )
     return Judge(model, [Trial(tuple(forms), FIRST, took, error, 0.01) for forms, took, error in trials])

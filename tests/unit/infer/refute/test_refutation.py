@@ -99,7 +99,9 @@ def test_a_wrong_usage_is_refuted_and_its_partners_are_not(store, table, model):
             msgspec.structs.replace(op, count=op.count + 3) for op in model.usages[name].operations
         ),
     )  # fmt: skip
-    verdicts = Judge(model.with_usages({**model.usages, name: wrong}), trials).refuted()
+    verdicts = Judge(
+        MixModel(model._builder, {**model.usages, name: wrong}, model._without), trials
+    ).refuted()
     assert set(verdicts) - before == {name}
     assert verdicts[name].confidence == "low"
     assert "fresh mixes" in verdicts[name].reason
@@ -181,6 +183,14 @@ def test_each_unit_has_four_mixes(store, table, model):
     drawn = list(MixDrawer(model.only_with(model.units), mixes, random.Random(5)).of_units())
     shared = [unit for unit in model.units if len(model.takers(unit)) > 1]
     assert 2 * len(shared) < len(drawn) <= 4 * len(shared)
+
+
+def test_mixes_take_the_units_of_their_forms(model):
+    for unit in model.units:
+        takers = set(model.takers(unit))
+        others = [form for form in model.claimed if form not in takers]
+        assert model.takes(unit, [*others[:3], *takers]) == bool(takers)
+        assert not model.takes(unit, others)
 
 
 def test_two_mixes_for_each_claim_calibrate(store):
