@@ -192,10 +192,8 @@ static int enough(struct times *t, uint32_t want)
     return t->fewest >= want;
 }
 
-/* The first canary brings its code back, which long blocks have pushed out of the caches. */
 static int quiet(void)
 {
-    (void)core_undisturbed();
     return core_undisturbed() && (!is_loop(block.kernel) || (loops_undisturbed() || loops_undisturbed()));
 }
 

@@ -186,13 +186,6 @@ static void plan(void)
     burst.calls = is_emulated ? 1 : calls < 1 ? 1 : calls < CALLS_MAX ? (uint32_t)calls : CALLS_MAX;
 }
 
-/* The first canary brings its code back, which long copies have pushed out of the caches. */
-static int quiet(void)
-{
-    (void)core_undisturbed();
-    return core_undisturbed();
-}
-
 /* One measurement from the moment `*then` on, in core cycles per run; whether it was of one frequency. */
 static int take_one(double *then, double cycles[LENGTHS])
 {
@@ -230,11 +223,11 @@ static void measure(struct burst_result *out)
     most = most < MAX_SAMPLES ? most : MAX_SAMPLES;
     most = is_emulated ? wanted : most;
     clock_follow(clock_runs(wanted));
-    before = quiet();
+    before = core_undisturbed();
     then = clock_moment();
     for (uint32_t have = 0; have < wanted; tries++) {
         double cycles[LENGTHS];
-        int same = take_one(&then, cycles), after = quiet(), clean = before && after && same;
+        int same = take_one(&then, cycles), after = core_undisturbed(), clean = before && after && same;
         clock_judge(before && after);
         if (clean || tries + (wanted - have) >= most) {
             memcpy(found[have++], cycles, sizeof cycles);

@@ -142,8 +142,8 @@ static void run_chains(struct chains *c, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         c->low[i] = time_plain(reference_short);
         c->high[i] = time_plain(reference_long);
-        c->canary[i] = time_plain(canary_code);
-        c->longer[i] = time_plain(canary_longer);
+        c->canary[i] = time_again(canary_code);
+        c->longer[i] = time_again(canary_longer);
     }
 }
 

@@ -6,7 +6,8 @@
  * where the way into its loop happened to leave the core in its other state; u updates memory, for the u after it, which
  * a short loop learns to know by its register. A trip through a loop that
  * fills the front end takes a whole number of cycles more, which depends on the loop's length and place, unless
- * it is long. A kernel that did not run last takes some cycles more to be entered. A neighbour takes from the
+ * it is long. A kernel that did not run last takes some cycles more to be entered, and so does, now and then, other code
+ * of whose decoded instructions the kernel before it has taken the place. A neighbour takes from the
  * front end. Another program may take the CPU after the clock was asked, one time in sixteen.
  */
 #define _GNU_SOURCE
@@ -34,7 +35,7 @@ sigjmp_buf fault_return;
 volatile sig_atomic_t fault_armed;
 struct fault fault;
 
-static double away, hiccup, cold, states, uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
+static double away, hiccup, cold, evicted, states, uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
 static int counts, moves;
 
 const uint8_t arch_reference[] = {'a'};
@@ -216,6 +217,7 @@ static void run(const uint8_t *code)
 }
 
 static const uint8_t *last; /* the end of the kernel's loop that ran last, which is entered faster again */
+static unsigned kernels;
 
 void arch_call(const struct state *state, const void *code)
 {
@@ -225,7 +227,22 @@ void arch_call(const struct state *state, const void *code)
     if (end != last)
         pass(cold);
     last = end;
+    kernels++;
     run(code);
+}
+
+/* What other code takes longer after a kernel. */
+static double evicted_by_kernel(const uint8_t *code)
+{
+    static const uint8_t *known[8];
+    static unsigned since[8];
+    unsigned i = 0;
+    while (known[i] && known[i] != code)
+        i++;
+    int other = since[i] != kernels;
+    known[i] = code;
+    since[i] = kernels;
+    return other && chance(2) ? evicted : 0;
 }
 
 void arch_call_plain(const void *code)
@@ -233,6 +250,7 @@ void arch_call_plain(const void *code)
     static unsigned number;
     uint32_t trips = 1;
     int is_long = end_of(code, &trips)[-1] == 'a' && trips > 1; /* what takes longer is interrupted more often */
+    pass(evicted_by_kernel(code));
     run(code);
     pass(is_long && number++ % 5 == 0 ? hiccup : 0);
     last = NULL;
@@ -286,7 +304,7 @@ static double option(const char *name, double otherwise)
 
 static void set_up(void)
 {
-    away = option("AWAY", 0), cold = option("COLD", 100), states = option("STATES", 1), hiccup = option("HICCUP", 0);
+    away = option("AWAY", 0), cold = option("COLD", 100), evicted = option("EVICTED", 0), states = option("STATES", 1), hiccup = option("HICCUP", 0);
     width = option("WIDTH", 8), slower = option("SLOWER", 1), uneven = option("UNEVEN", 0), chained = option("CHAINED", 0), stored = option("STORED", 0), wander = option("WANDER", 0);
     from = option("FROM", 0), until = option("UNTIL", INFINITY), period = option("PERIOD", 0);
     counts = option("COUNTERS", 1) != 0, moves = option("MOVES", 0) != 0;

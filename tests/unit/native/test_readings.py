@@ -315,9 +315,11 @@ def test_a_loop_of_nothing_takes_whole_cycles_on_a_core_that_is_never_quiet(look
     assert beside < 0.02
 
 
-def test_noise_of_two_percent_is_no_neighbour(core):
-    found = core(*wide(NOPS, ALUS), SLOWER=1.019, NOP=0.125)
-    assert {r.status for r in found.readings} == {OK}
+@pytest.mark.parametrize("noise", [{"SLOWER": 1.019}, {"EVICTED": 120, "COUNTERS": 0}])
+def test_noise_of_two_percent_is_no_neighbour(core, noise):
+    """Nor a canary that a kernel has pushed out: it takes so many cycles more, until it runs again."""
+    found = core(*wide(NOPS, ALUS), NOP=0.125, rounds=20, **noise)
+    assert {(r.status, r.disturbed) for r in found.readings} == {(OK, 0)}
 
 
 def test_on_another_cpu_it_goes_on(core):
@@ -354,9 +356,9 @@ def test_what_waits_for_itself_is_seen_to_be_indifferent(core):
 def test_the_clock_s_chain_is_none_beside_a_neighbour(core, chained, step):
     """It is slower by so much: what it does not slow was read as shorter by as much, and as sure."""
     options = {"SLOWER": 1.5, "CHAINED": 2 * chained, "PERIOD": 0.002, "FROM": 0.3, "NOP": 0.125}
-    found = core((FORWARDED, WATCHED), rounds=40, want=12, target=20000.0, COUNTERS=0, STEP=step, **options)
+    found = core((FORWARDED, WATCHED), rounds=160, want=12, target=20000.0, COUNTERS=0, STEP=step, **options)
     off = sorted(abs(r.cycles / FORWARDING - 1) for r in found.readings if r.status == OK)
-    assert len(off) > 20
+    assert len(off) > 80
     assert off[int(0.9 * len(off))] < 0.005
     assert off[-1] < 0.01
 
