@@ -119,12 +119,15 @@ def _filled_enough(base: Sequence[Record]) -> Sequence[Record]:
 def _confirmed(shown: Sequence[Record], net: Net) -> list[Record]:
     """Chains with and without other dependencies cut that take the same: none of these is what they show.
 
-    A chain with more links tells nothing then, unless it takes less by more than links lose in a chain: what
-    the other two wait for is the form itself then, which is busy for as long. Through memory it tells, too,
-    where what is cut waits for the same store as what is not.
+    A latency is a whole number of cycles: an average of two states that both chains meet confirms nothing, as
+    another chain may meet one of them alone. A chain with more links tells nothing then, unless it takes less
+    by more than links lose in a chain: what the other two wait for is the form itself then, which is busy for
+    as long. Through memory it tells, too, where what is cut waits for the same store as what is not.
     """
     some = [r for r in shown if r.kind in (Kind.LINK, Kind.UNBROKEN) and r.links]
     if len({r.kind for r in some}) < 2 or any(_is_through_memory(r) for r in some):
+        return []
+    if all(_cycles(r, net) % 1 for r in some):
         return []
     nets = [net(r) for r in some]
     busy = min(map(net, shown)) < min(nets) - LINKS_LOSE - MOVED

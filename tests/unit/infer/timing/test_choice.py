@@ -81,6 +81,16 @@ def test_two_chains_that_agree_are_not_overruled(link, expected):
     assert chosen(*some) == expected
 
 
+@pytest.mark.parametrize(
+    ("agreed", "filled", "expected"),
+    [(8.5, 16.0, "filled"), (8.6, 17.0, "filled"), (8.2, 16.0, "unbroken"), (8.8, 17.0, "unbroken")],
+)
+def test_what_agrees_on_an_average_confirms_nothing(agreed, filled, expected):
+    """Of a core that takes 8 cycles or 9, now and then, in both chains; a third one meets one state alone."""
+    link, unbroken = record("link", agreed + 6.05, LINK), record("unbroken", agreed + 6, LINK)
+    assert chosen(link, unbroken, record("filled", filled, FILL)) == expected
+
+
 def test_through_memory_they_are():
     links = (*LINK, "mem>v.128")
     filled = record("filled", 17.8, (*FILL, "mem>v.128"))
