@@ -22,7 +22,7 @@ class Unclear(Meaning):
 class UnclearCore(Meaning):
     """Why readings do not tell what the front end, the renamer or the units do."""
 
-    UNITS_LIMIT = "no mix is as fast with one NOP behind each as with three: units limit them, or NOPs"
+    UNITS_LIMIT = "no mixes agree: units limit them, or NOPs"
     OTHER_RATES = "mixes with other units are of other rates"
     NOPS_TAKE_TIME = "NOPs beside ordinary ones take time: units are not what limits them"
     NOT_SLOTS = "something else than slots is the limit"

@@ -14,8 +14,10 @@ from cyclescope.kernel.state import FIRST_WINDOW
 from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.code import Assembler, Setting, instruction
+from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import ask
+from cyclescope.probe.slots import slot_points
 from cyclescope.simulate.draw import draw_machine
 from cyclescope.simulate.features import with_drawn_renamer
 
@@ -77,6 +79,27 @@ def _agrees(fact: Fact, expected: CoreAnswer | float | None) -> bool:
     if isinstance(expected, CoreAnswer):
         return fact.answer is expected
     return expected is not None and fact.value is not None and abs(fact.value - expected) <= (fact.error or 0)
+
+
+ODD_RUNS, EVEN_RUNS = "odd runs of NOPs", "even runs of NOPs"
+
+
+def shared_slots(
+    every: float, *pairs: float, nops: float = 12.0, differ: float = 0.17
+) -> dict[tuple[str, int], Interval]:
+    """Readings by which NOPs share slots: rates of all units, of pairs of them and of NOPs alone.
+
+    Orders of NOPs differ by a part of the time.
+    """
+    points = tuple(slot_points("x86-64"))
+    parts = [point.part for point in points if point.part.startswith("units")]
+    rates = dict(zip(parts, (every, *pairs), strict=True)) | {"NOPs alone": nops}
+    found = {(part, 0): Interval(0.998 / rate, 1.002 / rate) for part, rate in rates.items()}
+    for point in points:
+        if point.part in (ODD_RUNS, EVEN_RUNS):
+            cycles = 1.0 + (differ if point.part == ODD_RUNS else 0)
+            found[point.part, point.x] = Interval(cycles - 0.001, cycles + 0.001)
+    return found
 
 
 WILD = 0x7000000  # bytes from the data, where nothing is

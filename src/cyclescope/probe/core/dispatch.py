@@ -2,7 +2,8 @@
 
 NOPs of one length each, and NOPs alternating with instructions of several units, in loops that are kept
 decoded. A loop that is as fast with one NOP after each instruction as with three is limited neither by a
-unit nor by NOPs that share a slot: its rate is the width.
+unit nor by NOPs that share a slot: its rate is the width. Where NOPs share slots, mixes without them tell
+(`probe.slots`).
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.probe.slots import are_same, hull, nops_share, rate_of_units, slot_points
 from cyclescope.remarks.probing import UnclearCore
 
 ANY_KIND = "of any kind"
-SAME_RATE = 0.03  # of a rate that mixes with one and three NOPs show: they differ by less
+NOPS_BEHIND = ", NOPs "
 _ONE, _THREE = 1, 3  # NOPs behind each instruction
 _TARGETS = "abcefgh"  # registers that nothing reads
 _TIMES = 4  # a mix in a body
@@ -94,14 +96,19 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         lines = _nops(isa, nop)
         size = len(instruction(load_table(isa), lines[0]).code())
         yield ProbeCase(f"NOPs of {size} bytes" if size > 1 else "NOPs of 1 byte", (_point("NOPs", lines),))
-    points = {
-        (name, nops): _point(f"{name}, NOPs {nops}", _mixed(isa, way.filler, texts, nops))
-        for name, texts in way.beside.items()
-        for nops in (_ONE, _THREE)
-    }
+    points = {(name, nops): _behind(isa, way, name, nops) for name in way.beside for nops in (_ONE, _THREE)}
     for name in way.beside:
         yield ProbeCase(f"NOPs and {name}", (points[name, _ONE],))
-    yield ProbeCase(ANY_KIND, tuple(points.values()))
+    yield ProbeCase(ANY_KIND, (*points.values(), *slot_points(isa)))
+
+
+def _behind(isa: str, way: Mixes, name: str, nops: int) -> Point:
+    """A mix with so many NOPs behind each instruction."""
+    return _point(f"{name}{NOPS_BEHIND}{nops}", _mixed(isa, way.filler, way.beside[name], nops))
+
+
+def _first(isa: str, way: Mixes) -> Point:
+    return _behind(isa, way, next(iter(way.beside)), _ONE)
 
 
 def _nops(isa: str, nop: NopLength) -> tuple[KernelLine, ...]:
@@ -123,25 +130,23 @@ def _point(part: str, lines: tuple[KernelLine, ...]) -> Point:
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    rates = [rate(readings.get(point.part)) for point in case.points]
     if case.subject != ANY_KIND:
-        return ProbeVerdict(CoreAnswer.VALUE, rates[0])
+        return ProbeVerdict(CoreAnswer.VALUE, rate(readings.get(case.points[0].part)))
+    if nops_share(readings):
+        isa = next(isa for isa, way in _WAYS.items() if case.points[0] == _first(isa, way))
+        return ProbeVerdict(CoreAnswer.VALUE, rate_of_units(isa, readings))
+    rates = [rate(readings.get(point.part)) for point in case.points if NOPS_BEHIND in point.part]
     return ProbeVerdict(CoreAnswer.VALUE, _width(list(zip(rates[::2], rates[1::2], strict=True))))
 
 
 def _width(pairs: Sequence[tuple[Interval, Interval]]) -> Interval:
     """What mixes take with one NOP behind each as with three; all of those agree. Raises Unresolved."""
-    same = [one for pair in pairs if _is_same(*pair) for one in pair]
+    same = [one for pair in pairs if are_same(*pair) for one in pair]
     if not same:
         raise Unresolved(UnclearCore.UNITS_LIMIT.of())
-    if not all(_is_same(same[0], other) for other in same):
+    if not all(are_same(same[0], other) for other in same):
         raise Unresolved(UnclearCore.OTHER_RATES.of())
-    steady = all(one.is_steady for one in same)
-    return Interval(min(one.low for one in same), max(one.high for one in same), steady)
-
-
-def _is_same(one: Interval, other: Interval) -> bool:
-    return abs(one.value - other.value) <= SAME_RATE * min(one.value, other.value)
+    return hull(same)
 
 
 PROBE = Probe(

@@ -2,17 +2,19 @@
 
 NOPs fill loops so that slots are the limit: more NOPs cost the same in all kernels that are compared. With
 only the first of two instructions a loop takes a slot less than with both, with a NOP between them a slot
-more. Two adjacent instructions that share a slot take as long as the first alone.
+more. Two adjacent instructions that share a slot take as long as the first alone. Where NOPs share slots
+themselves, instructions of several units fill the loops (`probe.slots`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from cyclescope.model.facts import FUSION, CoreAnswer
-from cyclescope.probe.code import KernelLine, Setting, written
+from cyclescope.probe.code import Setting, written
+from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.question import (
     GridPlace,
@@ -26,12 +28,17 @@ from cyclescope.probe.question import (
     first_of,
     parallel,
 )
+from cyclescope.probe.slots import FILLERS as FILLERS_OF
+from cyclescope.probe.slots import LIKE, in_turn, nops_share, rate_of_units, slot_points
 from cyclescope.remarks.probing import UnclearCore
 
 _PARTS = ("alone", "together", "apart")
+_UNITS = ", among units"  # behind a part
 WITH = " + "  # between the two of a subject
 FILLERS = (8, 12, 16, 24)  # NOPs behind a pair, even numbers: branches and chains are no limit beside so many
-LIKE = 0.25  # of what more NOPs cost: what differs by more has another limit than slots
+# Instructions of units instead, which three units share evenly: so few that a slot more is clear, and beside
+# which a chain of additions is no limit where ten slots are in a cycle; by more it is seen that slots are.
+OF_UNITS = (9, 21)
 _ELEVEN = Setting(numbers=((0, 11), (1, 0)))  # results with an odd number of bits: no condition holds
 _LARGE = Setting(numbers=((0, 1 << 40), (1, 4)))
 _GREATER = Setting(numbers=((0, 11), (1, 4)))
@@ -83,17 +90,20 @@ _PAIRS: Mapping[str, tuple[Pairs, ...]] = {
         Pairs(("SLT: c z a",), ("BEQ: c z #2",)),
     ),
 }  # fmt: skip
-_NOPS = {"x86-64": "NOP (M32): p +8", "aarch64": "NOP", "riscv64": "ADDI: z z #0"}
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
     for pairs in _PAIRS.get(isa, ()):
         for first in pairs.firsts:
             for second in pairs.seconds:
-                subject = f"{_name(first)}{WITH}{_name(second)}"
+                subject = _subject(first, second)
                 points = (p for x in FILLERS for p in _points(isa, first, second, pairs.setting, x))
                 place = GridPlace("", _name(first), _name(second))
-                yield ProbeCase(subject, tuple(points), second in pairs.quick, place)
+                yield ProbeCase(subject, (*points, *slot_points(isa)), second in pairs.quick, place)
+
+
+def _subject(first: str, second: str) -> str:
+    return f"{_name(first)}{WITH}{_name(second)}"
 
 
 def _name(text: str) -> str:
@@ -102,27 +112,64 @@ def _name(text: str) -> str:
     return form if "(" in form else f"{form} {operands}"
 
 
-def _points(isa: str, first: str, second: str, setting: Setting, x: int) -> Iterator[Point]:
-    def point(part: str, *lines: KernelLine) -> Point:
-        return parallel(part, *lines, *(nop * x), x=x, setting=setting)
+def _points(
+    isa: str, first: str, second: str, setting: Setting, x: int, units: bool = False
+) -> Iterator[Point]:
+    """The first of two alone, both together, and apart, in front of so many others."""
+    fillers = FILLERS_OF[isa]
+    one, other = (written(isa, text) for text in (first, second))
+    between, *rest = written(isa, *(in_turn(fillers.units, x + 1) if units else [fillers.nop] * (x + 1)))
+    behind = _UNITS if units else ""
+    for part, lines in zip(_PARTS, (one, (*one, *other), (*one, between, *other)), strict=True):
+        yield parallel(f"{part}{behind}", *lines, *rest, x=x, setting=setting)
 
-    one, other, nop = (written(isa, text) for text in (first, second, _NOPS[isa]))
-    yield point("alone", *one)
-    yield point("together", *one, *other)
-    yield point("apart", *one, *nop, *other)
+
+def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
+    """Others than NOPs, where these share slots."""
+    if nops_share(readings):
+        isa, first, second, setting = _of(case)
+        yield from (p for x in OF_UNITS for p in _points(isa, first, second, setting, x, units=True))
+
+
+def _of(case: ProbeCase) -> tuple[str, str, str, Setting]:
+    """The instruction set of a case, its two texts and what registers hold."""
+    return next(
+        (isa, first, second, pairs.setting)
+        for isa, every in _PAIRS.items()
+        for pairs in every
+        for first, second in product(pairs.firsts, pairs.seconds)
+        if case.subject == _subject(first, second)
+    )
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    if nops_share(readings):
+        return _among_units(case, readings)
     places = readings.places("apart")
     before = dict(pairwise(places[::-1]))
     return first_of(lambda x: _told(readings, before[x], x), places[1:])
 
 
+def _among_units(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    """Units are no limit where more instructions take as long as slots do without NOPs."""
+    few, many = ([readings.get(f"{part}{_UNITS}", x) for part in _PARTS] for x in OF_UNITS)
+    slots = OF_UNITS[1] - OF_UNITS[0]
+    costs = [(more - one).scaled(1 / slots) for one, more in zip(few, many, strict=True)]
+    slot = rate_of_units(_of(case)[0], readings, costs[0]).inverse()
+    return _verdict(few, costs, slot.value)
+
+
 def _told(readings: Readings, fewer: int, x: int) -> ProbeVerdict:
     """What kernels with `x` NOPs say, beside those with fewer."""
-    alone, together, apart = (readings.get(part, x) for part in _PARTS)
-    cost, *others = (readings.get(part, x) - readings.get(part, fewer) for part in _PARTS)
-    if cost.low <= 0 or any(abs(other.value - cost.value) > LIKE * cost.value for other in others):
+    some = [readings.get(part, x) for part in _PARTS]
+    costs = [one - readings.get(part, fewer) for one, part in zip(some, _PARTS, strict=True)]
+    return _verdict(some, costs, costs[0].value)
+
+
+def _verdict(parts: Sequence[Interval], costs: Sequence[Interval], cost: float) -> ProbeVerdict:
+    """What the three parts say, if more beside each of them takes what it should. Raises Unresolved."""
+    alone, together, apart = parts
+    if costs[0].low <= 0 or any(abs(one.value - cost) > LIKE * cost for one in costs):
         raise Unresolved(UnclearCore.NOT_SLOTS.of())
     separate = is_higher(together, alone, (alone + apart).scaled(0.5))  # half of the two slots more
     answer = CoreAnswer.SEPARATE if separate else CoreAnswer.FUSED
@@ -136,5 +183,6 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, fused_branch", "T. Downs, uarch-bench, fusion"),
+    more=_more,
     events=("uops",),
 )

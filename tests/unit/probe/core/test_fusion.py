@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import random
 
+import msgspec
+import pytest
+
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.core.fusion import OF_UNITS
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.simulate.features import draw_front_end
 from cyclescope.simulate.front_end import FrontEnd
-from tests.support.made.probed import NOISE, drawn, facts, scored
+from tests.support.made.probed import NOISE, drawn, facts, scored, shared_slots
 from tests.support.made.truths import BRANCHES, FIRSTS, fused
 
 SEED = random.SystemRandom().randrange(1 << 30)
@@ -27,6 +33,39 @@ def test_what_drawn_front_ends_fuse():
     score = scored(FUSION, cores)
     assert score.wrong == [], f"seed {SEED}"
     assert score.stated >= 0.8, f"seed {SEED}: {score}"
+
+
+def test_what_front_ends_fuse_whose_nops_share_slots():
+    """Instructions of units fill loops there, on cores that have more of them than slots."""
+    cores = []
+    for number in range(2 * CORES):
+        front_end = msgspec.structs.replace(draw_front_end(SEED + number, FIRSTS, BRANCHES), pairs=True)
+        backend = SimulatedBackend(drawn([FUSION], SEED + number, width=4, ports=12), noise=NOISE,
+                                   front_end=front_end)  # fmt: skip
+        cores.append((backend, lambda subject, front_end=front_end: fused(front_end, subject)))
+    score = scored(FUSION, cores)
+    assert score.wrong == [], f"seed {SEED}"
+    assert score.right, f"seed {SEED}: {score}"
+
+
+def among_units(longer, slot=1 / 6):
+    """What is said of a fused pair beside which more instructions take so much longer than a slot each."""
+    found = shared_slots(6.0, 6.0, 6.0, 6.0)
+    for x in OF_UNITS:
+        for part, more in (("alone", 1), ("together", 1), ("apart", 3)):
+            cycles = (x * (1 + longer * (part == "together")) + more) * slot
+            found[f"{part}, among units", x] = Interval(cycles - 0.005, cycles + 0.005)
+    return FUSION.judge(next(iter(FUSION.cases("x86-64"))), Readings(found, {})).answer
+
+
+def test_units_are_no_limit_where_slots_are():
+    assert among_units(0.0) is CoreAnswer.FUSED
+    assert among_units(0.2) is CoreAnswer.SEPARATE, "it is slower, and still slots that limit"
+    for longer in (0.3, -0.3):
+        with pytest.raises(Unresolved, match="something else than slots"):
+            among_units(longer)
+    with pytest.raises(Unresolved, match="no mixes agree"):
+        among_units(0.0, slot=1 / 5)
 
 
 def test_nops_that_share_a_slot_are_no_fused_pair():

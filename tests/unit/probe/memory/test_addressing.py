@@ -13,7 +13,7 @@ from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS
 from cyclescope.probe.question import ProbeCase, Readings, Unresolved
-from tests.support.made.probed import drawn, facts
+from tests.support.made.probed import drawn, facts, shared_slots
 
 SLOTS = addressed_subject(Addressed.STORE, More.SLOTS)
 ADDITIONS = addressed_subject(stacked_constant(64), More.ADDITIONS)
@@ -35,6 +35,23 @@ def test_slots_are_counted_by_what_one_more_takes(asked, value):
 def test_what_slots_do_not_limit_says_nothing():
     with pytest.raises(Unresolved, match="something else than slots"):
         judged(SLOTS, asked=1.7, plain=1.5, more=1.51)
+
+
+@pytest.mark.parametrize(("step", "told"), [(1.0, True), (0.8, True), (0.7, False), (1.3, False)])
+def test_slots_among_units_where_nops_share_slots(step, told):
+    """What more of them take has to be what slots do; `step` is in slots."""
+    cycles = {"asked": 1.67, "plain": 1.5, "more": 1.5 + step / 6}
+    found = {
+        (f"{part}, among units", 0): Interval(value - 0.01, value + 0.01) for part, value in cycles.items()
+    }
+    readings = Readings(shared_slots(6.0, 6.0, 6.0, 6.0) | found, {})
+    if told:
+        assert PROBES["addressing"].judge(ProbeCase(SLOTS, ()), readings).value.value == pytest.approx(
+            1.02 / step, abs=0.02
+        )
+    else:
+        with pytest.raises(Unresolved, match="something else than slots"):
+            PROBES["addressing"].judge(ProbeCase(SLOTS, ()), readings)
 
 
 @pytest.mark.parametrize(("wider", "told"), [(2.0, True), (2.1, True), (2.14, False), (2.25, False)])
