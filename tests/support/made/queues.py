@@ -6,12 +6,18 @@ import random
 
 import msgspec
 
+from cyclescope.model.facts import KINDS_IN_TURN, InFlight
 from cyclescope.probe.catalogue import PROBES
 from tests.support.made.probed import drawn
 
 PROBE = PROBES["in-flight"]
 ADDRESS = ("CVTTSD2SI (R64, XMM)", "SHR (R64, I8)", "ADD_01 (R64, R64)")  # of the load before loads
 SIZES = {"NOPs": "reorder_buffer", "loads": "load_buffer", "stores": "store_buffer"}
+KINDS = "instructions of several kinds"
+_FORMS = {
+    InFlight.ADDITIONS: "LEA_B_I (R64)", InFlight.VECTORS: "PADDD (XMM, XMM)",
+    InFlight.LOADS: "MOV (R64, M64)",
+}  # fmt: skip
 
 
 def draw(seed):
@@ -28,6 +34,8 @@ def draw(seed):
 
 def expected(machine, subject):
     """Entries of the structure, or what is left in the reorder buffer: the least and the most."""
+    if subject == KINDS:
+        return _of_kinds(machine)
     form = {"NOPs": "NOP_90", "loads": "MOV (R64, M64)", "stores": "MOV (M64, R64)"}[subject]
     core, slow = machine.core, machine.forms["SQRTPD (XMM, XMM)"].slots
     size, room = getattr(core, SIZES[subject]), core.reorder_buffer / machine.forms[form].slots
@@ -35,3 +43,13 @@ def expected(machine, subject):
     if subject == "NOPs" or size < room - others:
         return min(size, room), min(size, room)
     return min(size, room - others), min(size, room)  # operations of the chain are in there, too
+
+
+def _of_kinds(machine):
+    """How many of several kinds are in before the first of these structures is full."""
+    slots = [machine.forms[_FORMS[kind]].slots for kind in KINDS_IN_TURN]
+    core, turn = machine.core, len(KINDS_IN_TURN)
+    per = {core.reorder_buffer: sum(slots), core.load_buffer: KINDS_IN_TURN.count(InFlight.LOADS)}
+    turns = min(size / own for size, own in per.items())
+    others = 3 * machine.forms["SQRTPD (XMM, XMM)"].slots / min(slots)
+    return turns * turn - others - turn, turns * turn + turn

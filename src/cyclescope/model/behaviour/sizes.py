@@ -6,12 +6,13 @@ them are in the reorder buffer, and what a load loads is in a register. Where th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
 
-from cyclescope.model.facts import IN_FLIGHT, MISPREDICTION, WRONG_BRANCH, Fact, InFlight
+from cyclescope.model.facts import IN_FLIGHT, KINDS_IN_TURN, MISPREDICTION, WRONG_BRANCH, Fact, InFlight
 from cyclescope.model.machine import Core
 
 Interval = tuple[float, float]
@@ -34,12 +35,11 @@ _RESULTS = {
 
 def with_sizes(core: Core, facts: Sequence[Fact]) -> Core:
     """The core with the buffers and the cost of a wrong branch that probes found, where it has none."""
-    told = _told(facts)
+    told = _told(facts, core.nops)
     wrong = next((f.value for f in facts if (f.probe, f.subject) == (MISPREDICTION, WRONG_BRANCH)), None)
-    window = 0 if core.nops > 1 else _entries(told, InFlight.NOPS)  # NOPs that share one count too many
     return msgspec.structs.replace(
         core,
-        reorder_buffer=core.reorder_buffer or window,
+        reorder_buffer=core.reorder_buffer or _entries(told, InFlight.NOPS),
         load_buffer=core.load_buffer or _entries(told, InFlight.LOADS, InFlight.NOPS, InFlight.ADDITIONS),
         store_buffer=core.store_buffer or _entries(told, InFlight.STORES, InFlight.NOPS),
         mispredict_penalty=core.mispredict_penalty or wrong or 0.0,
@@ -53,12 +53,34 @@ def free_registers(facts: Sequence[Fact]) -> Mapping[Registers, int]:
     return {kind: entries for kind, entries in found.items() if entries}
 
 
-def _told(facts: Sequence[Fact]) -> dict[str, Interval]:
-    """The least and the most of each kind that were in flight."""
-    return {
+def _told(facts: Sequence[Fact], nops: int = 1) -> dict[str, Interval]:
+    """The least and the most of each kind that were in flight; of NOPs what all instructions have room for.
+
+    NOPs that share an entry, `nops` of them, count too many: then instructions of several kinds say it.
+    """
+    told = {
         fact.subject: (fact.value - (fact.error or 0.0), fact.value + (fact.error or 0.0))
         for fact in facts if fact.probe == IN_FLIGHT and fact.value is not None
     }  # fmt: skip
+    if nops > 1 or InFlight.NOPS not in told:
+        told.pop(InFlight.NOPS, None)
+        if _is_window(told):
+            told[InFlight.NOPS] = told[InFlight.KINDS]
+    return told
+
+
+def _is_window(told: Mapping[str, Interval]) -> bool:
+    """Whether nothing that instructions of several kinds are in was full before what all of them are in."""
+    if InFlight.KINDS not in told:
+        return False
+    _, most = told[InFlight.KINDS]
+    counts: Counter[InFlight] = Counter(KINDS_IN_TURN)
+    vectors = InFlight.DOUBLES if InFlight.DOUBLES in told else InFlight.VECTORS
+    for kind, count in counts.items():
+        own = told.get(vectors if kind is InFlight.VECTORS else kind)
+        if own is None or count / counts.total() * most >= own[0]:
+            return False
+    return True
 
 
 def _entries(told: Mapping[str, Interval], one: InFlight, *others: InFlight) -> int:

@@ -13,13 +13,15 @@ not side by side. How far the two lie apart is the error.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from itertools import cycle, islice
 from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.model.facts import IN_FLIGHT, CoreAnswer, InFlight
+from cyclescope.model.facts import IN_FLIGHT, KINDS_IN_TURN, CoreAnswer, InFlight
 from cyclescope.probe.code import KernelLine, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import steady
@@ -55,7 +57,7 @@ _OLDER = (1, 1)
 
 
 class Filler(NamedTuple):
-    """Instructions of a kind: a text, in turn with some registers for @, and what makes that they wait for.
+    """Instructions of a kind: texts in turn, with some registers in turn for @, and what they wait for.
 
     `source` waits for the chain's result and comes before them. `slow` is the chain's operation. `own` are
     the entries, at the least and at the most, that others take beside them: one or two each of the chain's
@@ -85,8 +87,17 @@ _X86_SOURCE = "CVTTSD2SI (R64, XMM): h a"
 _X86_ADDRESS = f"{_X86_SOURCE}; SHR (R64, I8): h #63; ADD_01 (R64, R64): h p"
 _ARM_ADDRESS = "FCVTZSUXDr: h a; UBFMXri: h h #63 #63; ADDXrs: h h p #0"
 _RISC_ADDRESS = "FCVT_L_D: h a; SRLI: h h #63; ADD: h h p"
+
+
+def _kinds(addition: str, vector: str, load: str) -> Filler:
+    """Instructions of several kinds, whose results and places are in structures of their own."""
+    texts = {_ADDITIONS: addition, _VECTORS: vector, _LOADS: load}
+    return Filler(InFlight.KINDS, "; ".join(texts[kind] for kind in KINDS_IN_TURN), _BOTH, quick=True)
+
+
 _FILLERS: Mapping[str, tuple[Filler, ...]] = {
     "x86-64": (
+        _kinds("LEA_B_I (R64): @ d d", "PADDD (XMM, XMM): @ d", "MOV (R64, M64): @ p +8"),
         Filler(_NOPS, "NOP_90", _BOTH, quick=True),
         Filler(_ADDITIONS, "LEA_B_I (R64): @ d d", quick=True),
         Filler(f"{_ADDITIONS} with flags", "ADD_01 (R64, R64): @ d"),
@@ -102,6 +113,7 @@ _FILLERS: Mapping[str, tuple[Filler, ...]] = {
         Filler(f"{_LOADS} {_WAITING}", "MOV (R64, M64): @ h +8", source=_X86_ADDRESS),
     ),
     "aarch64": (
+        _kinds("ADDXrs: @ d d #0", "FADDDrr: @ d d", "LDRXui: @ p +8"),
         Filler(_NOPS, "NOP", _BOTH, quick=True),
         Filler(_ADDITIONS, "ADDXrs: @ d d #0", quick=True),
         Filler(_VECTORS, "FADDDrr: @ d d", _BOTH, quick=True),
@@ -113,6 +125,7 @@ _FILLERS: Mapping[str, tuple[Filler, ...]] = {
         Filler(f"{_LOADS} {_WAITING}", "LDRXui: @ h +8", source=_ARM_ADDRESS),
     ),
     "riscv64": (
+        _kinds("ADD: @ d d", "FADD_D: @ d d", "LD: @ p +8"),
         Filler(_NOPS, "ADDI: z z #0", _BOTH, quick=True),
         Filler(_ADDITIONS, "ADD: @ d d", quick=True),
         Filler(_DOUBLES, "FADD_D: @ d d", _BOTH, quick=True),
@@ -146,7 +159,9 @@ def _points(isa: str, filler: Filler, count: int, free: bool) -> Iterator[Point]
 
 def _fillers(isa: str, filler: Filler, count: int) -> tuple[KernelLine, ...]:
     """The kind's instructions, with targets in turn."""
-    some = written(isa, *[filler.text.replace("@", one) for one in _TARGETS])
+    texts = filler.text.split("; ")
+    turns = islice(zip(cycle(texts), cycle(_TARGETS)), math.lcm(len(texts), len(_TARGETS)))
+    some = written(isa, *[text.replace("@", target) for text, target in turns])
     return tuple(some[number % len(some)] for number in range(count))
 
 
@@ -296,9 +311,9 @@ def _around(low: int, high: int, filler: Filler) -> Interval:
 
 
 def _check_overlap(readings: Readings) -> None:
-    """Raise Unresolved where chains without anything in between do not overlap."""
+    """Raise Unresolved where chains with nothing in between may not overlap: by the most that they take."""
     alone, serial, free = (readings.get(part, 0) for part in (_ASKED, _SERIAL, _FREE))
-    if not steady(alone, serial, free):
+    if not math.isfinite(serial.low):
         raise Unresolved(Unclear.LOOKS_DIFFER.of())
     if free.high > _CLEAR * serial.low:
         raise Unresolved(UnclearSize.NOTHING_OVERLAPS.of())

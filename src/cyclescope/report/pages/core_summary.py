@@ -68,7 +68,8 @@ _CARD: tuple[tuple[str, tuple[_Number | _Counts, ...]], ...] = (
         tuple(
             _Number(title, "in-flight", (subject,))
             for title, subject in (
-                ("anything (NOPs)", "NOPs"), ("additions", "additions"),
+                ("anything (NOPs)", "NOPs"),
+                ("anything (several kinds)", "instructions of several kinds"), ("additions", "additions"),
                 ("vector additions", "vector additions"), ("additions of doubles", "additions of doubles"),
                 ("loads", "loads"), ("stores", "stores"), ("branches not taken", "branches not taken"),
                 ("additions that wait", "additions that wait"),

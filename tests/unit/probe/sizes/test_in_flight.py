@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from itertools import pairwise
@@ -19,7 +20,7 @@ from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.run import ask
 from cyclescope.probe.sizes import in_flight
 from tests.support.made.probed import NOISE
-from tests.support.made.queues import SIZES, draw, expected
+from tests.support.made.queues import KINDS, SIZES, draw, expected
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 8
@@ -47,7 +48,7 @@ def check_sizes(cores):
     for number in range(cores):
         machine = draw(SEED + number)
         for subject, fact in quick(machine).items():
-            if subject in SIZES and fact.is_resolved:
+            if (subject in SIZES or subject == KINDS) and fact.is_resolved:
                 told += 1
                 least, most = expected(machine, subject)
                 off = max(least - fact.value, fact.value - most)
@@ -140,6 +141,15 @@ def test_the_step_is_found(size):
     """The next time it may be one beside."""
     found = Curve(size).judged()
     assert (found.value.value, found.value.error) == (size, 1)
+
+
+def test_chains_alone_may_be_disturbed():
+    """They take no more than that, which is enough to see that they overlap."""
+    curve = Curve(192)
+    plain, alone = curve.take, curve.take("asked", 0)
+    disturbed = Interval(-math.inf, alone.high, is_steady=False)
+    curve.take = lambda part, count: disturbed if (part, count) == ("asked", 0) else plain(part, count)
+    assert curve.judged().value.value == 192
 
 
 @pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
