@@ -264,5 +264,6 @@ def corrected(name: str, forms: Mapping[str, FormCost], ports: Sequence[str]) ->
     if core is None or not core.corrections:
         return forms
     by_mnemonic = {mnemonic: one for one in core.corrections for mnemonic in one.mnemonics}
-    wrong = ((form, by_mnemonic.get(mnemonic_of(form))) for form in forms if not _SYSTEM.search(form))
-    return {**forms, **{form: one.of(forms[form], ports) for form, one in wrong if one is not None}}
+    wrong = {form: one for form in forms if (one := by_mnemonic.get(mnemonic_of(form))) is not None}
+    user = ((form, one) for form, one in wrong.items() if not _SYSTEM.search(form))
+    return {**forms, **{form: one.of(forms[form], ports) for form, one in user}}
