@@ -57,7 +57,7 @@ def _either_way(factor: float) -> _Factors:
 
 _LLVM, _READ = 1.5, (0.98, 1.05)
 SPREADS = {
-    EXTRACTED: Spread(_either_way(_LLVM), (1.0, _LLVM), _either_way(_LLVM)),
+    EXTRACTED: Spread(_either_way(_LLVM), (min(_EXACT), _LLVM), _either_way(_LLVM)),
     MEASURED: Spread(_READ, _EXACT, _READ, asked=True),
 }
 

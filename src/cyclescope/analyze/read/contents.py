@@ -14,7 +14,6 @@ from cyclescope.errors import SourceError
 MAGIC = b"\x7fELF"
 LONGEST = 33_554_432  # 32 MiB: several times what a compiler writes for the 2 MiB of code that are searched
 HEXADECIMAL = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s,;]*)+")  # machine code as digits
-_HEAD = 65_536  # bytes that tell what a file is
 
 
 def read(path: Path, source: str) -> bytes | Path:
@@ -41,10 +40,7 @@ def read(path: Path, source: str) -> bytes | Path:
 
 
 def _content(file: BinaryIO, source: str) -> bytes:
-    head = file.read(_HEAD)
-    if not head.startswith(MAGIC) and b"\0" in head:
-        return head
-    rest = file.read(LONGEST - len(head) + 1)
-    if len(head) + len(rest) > LONGEST:
+    content = file.read(LONGEST + 1)
+    if len(content) > LONGEST and (content.startswith(MAGIC) or b"\0" not in content):
         raise SourceError(f"{source} is longer than {LONGEST >> 20} MiB", "give a part of it")
-    return head + rest
+    return content

@@ -30,7 +30,7 @@ FEWEST_FORMS, MOST_FORMS = 3, 6  # forms of a mix
 # worst that a level has, which says more of all of its forms. Where more are not predicted none is left.
 _SURE = 0.9
 HELD_AT_WORST = {"high": _SURE, "medium": 0.75}
-PREDICTED_AT_WORST = {"high": _SURE, "medium": 0.5}
+PREDICTED_AT_WORST = {"high": _SURE, "medium": MOSTLY}
 SETTLED = 0.0002  # by which a step changes a chance: a hundredth of what is believed before any mix
 
 Mix = tuple[Sequence[str], bool]  # different forms, and whether it holds

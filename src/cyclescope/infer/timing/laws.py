@@ -15,6 +15,7 @@ from cyclescope.infer.timing.results import (
     AGREED,
     BELOW,
     EXACT,
+    FINEST,
     HIGH,
     INTERVAL,
     LOW,
@@ -31,7 +32,6 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.remarks.timing import Cause
 
 CUT_SHORT = 2.5  # cycles: the issue of what cuts a chain may delay one that is shorter
-_SMALLEST = 0.2  # cycles: of less, parts of a cycle cannot be told
 _WIDTHS = (
     (re.compile(r"\b[XYZ]MM\b"), "VMM"),
     (re.compile(r"_1to\d+"), "_bcst"),
@@ -117,7 +117,7 @@ def is_uneven(throughput: float) -> bool:
 
     Many are true; but a core shared with another program's thread gives such values as well.
     """
-    if throughput <= _SMALLEST:
+    if throughput <= FINEST:
         return False
     parts = (2, 3, 4, 6)
     return min(abs(throughput - round(throughput * n) / n) for n in parts) > TOLERANCE * throughput

@@ -14,7 +14,7 @@ from cyclescope.infer.timing.latency_system import (
     LinkLatency,
     lower_bound,
 )
-from cyclescope.infer.timing.results import BELOW, HALF, LESS, MOVED, TOLERANCE
+from cyclescope.infer.timing.results import ABOVE, BELOW, HALF, LESS, MOVED, TOLERANCE
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import NOP, SPACED, SPACING
 from cyclescope.measure.plan import LINK, Experiment, Key
@@ -22,7 +22,6 @@ from cyclescope.measure.record import FROM_BEST, STABLE, Record
 from cyclescope.measure.sampling import PASSING, Measurement, Sampler
 
 LOOKS = 4  # at chains that are disturbed: some seconds, where what disturbs lasts for tenths to some
-_SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
 
 
 class LinkChains:
@@ -109,7 +108,7 @@ def solve_links(
         if not measurement.usable or control is None or not control.usable:
             continue
         least = sum(lower_bound(key, isa) for key in experiment.links)
-        shown = min((1 - LESS) * measurement.cycles, _SHOWN)
+        shown = min((1 - LESS) * measurement.cycles, 1 - ABOVE)  # in order a cut saves no more than a cycle
         if control.cycles > measurement.cycles - shown and measurement.cycles > 1.1 * least:
             hidden.append(Equation(experiment.links, _whole(measurement)))
             continue  # cutting the link changes nothing: it carries no dependency

@@ -16,6 +16,7 @@ UNMEASURED = Timing.UNMEASURED.of().text
 AGREED = 1.03  # times: readings of one thing differ by less
 LESS = 0.9  # times what something takes at least: less is more than noise
 MUCH = 1.5  # times: what takes so much longer does other work, or waits for something else
+FINEST = 0.2  # cycles: readings of less are no better than those of as many
 TOLERANCE = 0.015  # of a reading that is sure, and of a chain at least BELOW cycles: what it may be off by
 HALF = 0.5  # cycles: latencies are whole numbers, so that those which are nearer are the same
 MOVED = 0.35  # cycles: noise moves no chain by more, whatever its error: what is further is another latency

@@ -13,6 +13,7 @@ from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.results import (
     AGREED,
     EXACT,
+    FINEST,
     HIGH,
     LESS,
     MEDIUM,
@@ -39,7 +40,6 @@ from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
 _ASIDE = (Kind.SAME, Kind.INDEXED, Kind.SLOW)  # sequences that answer other questions
 _WITHOUT_INDEX = (Kind.PLAIN, Kind.UNROLLED)  # the same sequence but for the address
 _LATER = 0.15  # of one that chains limit which wait for a port now and then: at 7/8 of what ports do
-_FINEST = 0.006  # cycles: readings of less than a fifth of a cycle are no better
 _SEEN = 3  # rounds that show a state which is faster: two may be too short by chance
 
 
@@ -232,7 +232,8 @@ class ThroughputBuilder:
         longer = throughput.value - chain / plain
         noise = AGREED - 1
         later = noise if _is_of_ports(throughput.value) else _LATER
-        least, most = (max(share * throughput.value, _FINEST) for share in (noise, later))
+        least = noise * max(throughput.value, FINEST)
+        most = max(later * throughput.value, least)
         if not -least <= longer <= most:
             return throughput
         return _bounded(throughput, Timing.FEW_REGISTERS.of(plain))
