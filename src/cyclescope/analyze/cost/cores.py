@@ -7,7 +7,6 @@ from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.machine import MachineModel
 
 STORES_IN_FLIGHT = 64  # where the model has no store buffer
-TAKEN_BRANCHES = 1.0  # per cycle
 
 
 def load_latency(machine: MachineModel) -> float:

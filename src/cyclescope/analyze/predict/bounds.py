@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from cyclescope.analyze.cost.cores import TAKEN_BRANCHES
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.model.behaviour.lines import CodeLines
@@ -51,10 +50,10 @@ def sure_slots(placed: PlacedCost) -> float:
 
 
 def branches(costs: Sequence[PlacedCost], loop: bool) -> float:
-    """Cycles for the branches that are taken: the unconditional ones, and the last one of a loop."""
+    """Cycles for the branches that are taken, one each: the unconditional ones, and the last one of a loop."""
     taken = sum([placed.jumps for placed in costs[:-1]])
     last = bool(costs) and not costs[-1].form.attributes.isdisjoint(("branch", "conditional_branch"))
-    return (taken + (loop and last)) / TAKEN_BRANCHES
+    return float(taken + (loop and last))
 
 
 def code_lines(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | None) -> float:
