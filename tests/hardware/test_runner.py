@@ -134,6 +134,18 @@ def test_where_copies_broke(native, loop):
         assert native.burst(made, plan).instruction == place
 
 
+def test_canaries_behind_long_code_are_as_quick_as_ever(native):
+    """Of 27 KB of NOPs, which push out what is kept decoded, as of a few: half of the samples are clean."""
+    few, many = kernel("0f1f4000" * 8), kernel("0f1f4000" * 6900)
+
+    def check():
+        native.submit([few, many], Effort(rounds=4))
+        for samples in native.collect():
+            assert any(sample.disturbed <= sample.accepted for sample in samples)
+
+    patiently(check)
+
+
 def test_a_hang_is_a_record_and_the_others_are_timed(native):
     before, endless, after = measured(native, ADD, "ebfe", ADD)
     assert failure(endless) == "hang"
