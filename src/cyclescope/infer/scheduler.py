@@ -14,7 +14,6 @@ from itertools import combinations
 import msgspec
 
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, UsageError
-from cyclescope.infer.likelihood.usage import NEGLIGIBLE
 from cyclescope.isa.table import Table
 from cyclescope.model.calibration import NEAR
 from cyclescope.model.facts import SCHEDULER, Fact
@@ -22,6 +21,7 @@ from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Wakeup
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.core.scheduler import CHAINED, of_form, scheduler_cases
 
+_FAR = 8.0  # nats: readings that no way comes near tell of something else
 _CLEAR = 3.0  # nats by which a way has to be likelier than ports chosen at the start: odds of 20 : 1
 _FEWEST = 4  # readings: fewer are explained by chance
 
@@ -131,7 +131,7 @@ def _is_sure(fact: Fact) -> bool:
 def _nats(read: Mapping[str, Fact], made: Mapping[str, float]) -> float:
     """Nats against the readings where a way takes so many cycles; one that is far off counts once."""
     against = (_against(fact, made[name]) for name, fact in read.items() if name in made)
-    return math.fsum(min(nats, NEGLIGIBLE) for nats in against)
+    return math.fsum(min(nats, _FAR) for nats in against)
 
 
 def _against(fact: Fact, cycles: float) -> float:

@@ -50,7 +50,7 @@ def sure_slots(placed: PlacedCost) -> float:
 
 
 def branches(costs: Sequence[PlacedCost], loop: bool) -> float:
-    """Cycles for the branches that are taken, one each: the unconditional ones, and the last one of a loop."""
+    """Cycles for branches that are taken, one each: the unconditional ones, and the last one of a loop."""
     taken = sum([placed.jumps for placed in costs[:-1]])
     last = bool(costs) and not costs[-1].form.attributes.isdisjoint(("branch", "conditional_branch"))
     return float(taken + (loop and last))

@@ -10,7 +10,6 @@ import msgspec
 
 from cyclescope.backend.base import OK, Backend, Effort, Sample
 from cyclescope.errors import MeasurementError
-from cyclescope.infer.timing.second_looks import UNDECIDED_CYCLES
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.measure.bench import STUDENT, Places, nowhere, usable
@@ -22,7 +21,7 @@ _REPEATS = 24  # of the kernel in a batch: the threads run beside each other for
 _KNOWN = 4  # of the chain of additions in a batch
 _COPIES = 80  # additions in it: what the end of a loop takes is little beside them
 _CLEAN = 8  # samples between clean canaries that are enough: the others are beside neighbours, then
-_ALONE = Effort(want=_CLEAN, target=UNDECIDED_CYCLES)
+_ALONE = Effort(want=_CLEAN, target=20_000.0)
 # So few tries that none waits for a quiet core, which the other threads would never let it be.
 _TOGETHER = msgspec.structs.replace(_ALONE, maximum=_CLEAN)
 _NOTCH = 1.57  # times the range of the middle half over the root of the number: 95 of 100 medians are within

@@ -9,7 +9,6 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.infer.timing.choice import (
-    LINKS_LOSE,
     best_looks,
     is_disproved,
     is_one_or_none,
@@ -17,7 +16,7 @@ from cyclescope.infer.timing.choice import (
     preferred,
     undercut,
 )
-from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
+from cyclescope.infer.timing.latency_system import ONE_CYCLE, UNCUT, LinkLatency
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
 from cyclescope.infer.timing.results import (
     BELOW,
@@ -303,7 +302,7 @@ class TimingBuilder:
         value, most = found
         if carried and most >= HALF:
             return EXACT, Timing.CARRIED.of()
-        if -LINKS_LOSE < most < LEAST_LATENCY:
+        if -ONE_CYCLE < most < LEAST_LATENCY:
             sure = is_disproved(pair, self.streams)
             doubt = withheld(Timing.ONE_OR_NONE.of(value, record.spread / record.count))
             if is_one_or_none(record, most, self._rounds(record)) and not sure:

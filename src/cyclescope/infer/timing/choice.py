@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from cyclescope.infer.timing.latency_system import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY
 from cyclescope.infer.timing.results import LESS, MOVED, whole
 from cyclescope.isa.dataflow import Pair
@@ -19,7 +20,6 @@ from cyclescope.kernel.variant import Kind
 from cyclescope.measure.plan import LATENCY
 from cyclescope.measure.record import ERRORS, FROM_BEST, STABLE, UNSTABLE, Record
 
-LINKS_LOSE = 1.0  # cycles that links may take less in a chain than alone
 _UNCUT = (Kind.UNBROKEN, Kind.FILLED)
 Net = Callable[[Record], float]  # latency by a record, in cycles, without its links
 
@@ -75,7 +75,7 @@ def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], b
     least = min(shown or base, key=net)
     if any(r.kind is not Kind.UNBROKEN for r in alone):
         fact = min(alone, key=net)
-        is_busy = net(least) < net(fact) - LINKS_LOSE - MOVED and not _is_through_memory(least)
+        is_busy = net(least) < net(fact) - ONE_CYCLE - MOVED and not _is_through_memory(least)
         return least if is_busy else fact
     return _whole_one(least, shown, net) or least
 
@@ -87,7 +87,7 @@ def undercut(chosen: Record, every: Sequence[Record], net: Net) -> float | None:
     """
     sure = [r for r in _filled_enough(every) if r.verdict == STABLE and net(r) >= LEAST_LATENCY]
     least = min(map(net, sure), default=math.inf)
-    return least if least < net(chosen) - LINKS_LOSE else None
+    return least if least < net(chosen) - ONE_CYCLE else None
 
 
 def _is_disproved(least: Record, fastest: Record, net: Net) -> bool:
@@ -130,7 +130,7 @@ def _confirmed(shown: Sequence[Record], net: Net) -> list[Record]:
     if all(_cycles(r, net) % 1 for r in some):
         return []
     nets = [net(r) for r in some]
-    busy = min(map(net, shown)) < min(nets) - LINKS_LOSE - MOVED
+    busy = min(map(net, shown)) < min(nets) - ONE_CYCLE - MOVED
     return some if max(nets) - min(nets) < MOVED and not busy else []
 
 
@@ -165,7 +165,7 @@ def _cycles(record: Record, net: Net) -> float:
 
 def is_proof(record: Record, most: float, rounds: Sequence[float]) -> bool:
     """Whether a chain is surely too short, by the `most` that its links leave and what its rounds tell."""
-    return -LINKS_LOSE < most < LEAST_LATENCY and not is_one_or_none(record, most, rounds)
+    return -ONE_CYCLE < most < LEAST_LATENCY and not is_one_or_none(record, most, rounds)
 
 
 def is_one_or_none(record: Record, most: float, rounds: Sequence[float]) -> bool:

@@ -26,7 +26,7 @@ from cyclescope.infer.timing.solver import LinearProgram, Optimum
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import MASK_SYNC, LinkKey
 
-ONE_CYCLE = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
+ONE_CYCLE = 1.0  # what no idiom takes less than; and what a link may take less in a chain than alone
 GIVES_WAY = (
     0.2  # weight of a cycle by which a convention does not hold, to one of a chain; of the last one less
 )
