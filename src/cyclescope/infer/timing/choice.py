@@ -14,7 +14,7 @@ import msgspec
 
 from cyclescope.infer.timing.latency_system import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY
-from cyclescope.infer.timing.results import LESS, MOVED, whole
+from cyclescope.infer.timing.results import AGREED, LESS, MOVED, whole
 from cyclescope.isa.dataflow import Pair
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.plan import LATENCY
@@ -112,7 +112,7 @@ def _filled_enough(base: Sequence[Record]) -> Sequence[Record]:
     unbroken = [r for r in base if r.kind is Kind.UNBROKEN]
     steady = [r for r in unbroken if r.verdict == STABLE] or unbroken
     least = min((r.per_instance for r in steady), default=0.0)
-    longer = [r for r in base if r.kind is not Kind.FILLED or LESS * r.per_instance > least]
+    longer = [r for r in base if r.kind is not Kind.FILLED or r.per_instance > AGREED * least]
     return longer or base
 
 
