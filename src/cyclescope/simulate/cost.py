@@ -53,17 +53,6 @@ def cost_of(machine: MachineModel, form: InstructionForm) -> FormCost | None:
     return machine.forms.get(form.id) or machine.forms.get(model_form_id(form))
 
 
-def with_room(machine: MachineModel) -> MachineModel:
-    """The machine as it is while its scheduler has room; itself where that makes no difference."""
-    if not any(cost.with_room for cost in machine.forms.values()):
-        return machine
-    forms = {
-        name: msgspec.structs.replace(cost, latencies={**cost.latencies, **cost.with_room}, with_room={})
-        for name, cost in machine.forms.items()
-    }
-    return msgspec.structs.replace(machine, forms=forms)
-
-
 class Ends(msgspec.Struct, frozen=True, dict=True):
     """Sources and targets of a form, in the order in which the engine sees them.
 
@@ -256,9 +245,15 @@ class Latencies:
         """
         if self._is_idle(source):
             return None
-        rows = [(self.between(source, t), t) for t in targets]
+        kept = [t for t in targets if t.name == source.name and self._is_kept(source)]
+        rows = [(self.between(source, t), t) for t in kept or targets]
         leads = [whole - self._computing(t) for whole, t in rows if whole is not None]
         return max(leads, default=self._load * self.ends.is_loaded(source))
+
+    def _is_kept(self, source: Node) -> bool:
+        """Whether stored data are back sooner than any load has them: what is made of them waits for none."""
+        back = self._given(source, source) if source.part == "data" else None
+        return back is not None and back < self._load
 
     def _is_idle(self, source: Node) -> bool:
         """Whether nothing is made of a source, as its pairs of no cycles say."""

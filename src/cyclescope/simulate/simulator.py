@@ -22,7 +22,7 @@ from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel
-from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template, with_room
+from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template
 from cyclescope.simulate.engine import (
     MOST_PORTS,
     UNLIMITED,
@@ -373,3 +373,14 @@ def _target(instruction: Instruction, bounds: tuple[int, int], calls: list[int],
     if instruction_set(isa).fixed_width:
         return start + (OperandValues(instruction, isa).target or 0)
     return end + (instruction.immediates[0] if instruction.immediates else 0)
+
+
+def with_room(machine: MachineModel) -> MachineModel:
+    """The machine as it is while its scheduler has room; itself where that makes no difference."""
+    if not any(cost.with_room for cost in machine.forms.values()):
+        return machine
+    forms = {
+        name: msgspec.structs.replace(cost, latencies={**cost.latencies, **cost.with_room}, with_room={})
+        for name, cost in machine.forms.items()
+    }
+    return msgspec.structs.replace(machine, forms=forms)

@@ -50,3 +50,14 @@ def test_a_source_that_is_needed_a_cycle_later_is_so_by_the_second_operation(tex
     assert simulated(machine, f"{text}; lea rbx, [rax+rcx]; cmp rax, rbx") == pytest.approx(
         max(expected, 5 / 3), rel=0.02
     )
+
+
+@pytest.mark.parametrize(("back", "expected"), [(1.0, 1), (7.0, 7)])
+def test_what_an_update_stored_waits_for_no_load_where_none_is_needed(back, expected):
+    """Flags are said to come when a load has the data: where these are back before, nothing waits for it."""
+    known = {
+        "op1.address->op1.data": 7.0, "op1.address->flags.ZF": 5.0, "op1.data->op1.data": back,
+        "op1.data->flags.ZF": 5.0, "op2->op1.data": 2.0, "op2->flags.ZF": 1.0,
+    }  # fmt: skip
+    machine = changed(toy(), ADD_M64_R64={"latencies": known, "slots": 2.0})
+    assert simulated(machine, "add [rdx], rbx; add rax, 24") == pytest.approx(expected, rel=0.02)
