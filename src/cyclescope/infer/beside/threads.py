@@ -23,7 +23,7 @@ _COPIES = 80  # additions in it: what the end of a loop takes is little beside t
 _CLEAN = 8  # samples between clean canaries that are enough: the others are beside neighbours, then
 _ALONE = Effort(want=_CLEAN, target=20_000.0)
 # So few tries that none waits for a quiet core, which the other threads would never let it be.
-_TOGETHER = msgspec.structs.replace(_ALONE, maximum=_CLEAN)
+_TOGETHER = msgspec.structs.replace(_ALONE, maximum=2 * _CLEAN - 1)
 _NOTCH = 1.57  # times the range of the middle half over the root of the number: 95 of 100 medians are within
 
 
