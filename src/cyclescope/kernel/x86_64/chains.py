@@ -271,10 +271,10 @@ class X86ChainBuilder(AddressChains):
 
         Needed where a form's throughput is longer than its latency: then the chain alone runs at
         the throughput. Other dependencies are shorter than this chain. Raises Unmeasurable where
-        nothing can be put in.
+        nothing can be put in. What is locked waits for the stores before it, and so for its address.
         """
         stores = any(op.is_memory and op.write for op in self.form.operands)
-        if stores and pair.source.part in ("address", "index"):
+        if stores and "lock" not in self.form.attributes and pair.source.part in ("address", "index"):
             raise Unmeasurable(
                 "a core that predicts which store a load takes its data from skips the address"
             )

@@ -176,7 +176,10 @@ def test_kernels_are_the_bytes_of_their_instructions(experiments):
 
 
 def test_no_filled_chain_from_the_address_of_what_it_stores(planner, table):
-    """At one address the core predicts the store that a load takes its data from, and skips the address."""
+    """At one address the core predicts the store that a load takes its data from, and skips the address.
+
+    But for what is locked, which no store is predicted for.
+    """
     for name, source, target in (
         ("SUB (M64, I32)", "op1.address", "flags.OF"),
         ("SUB (M64, I32)", "op1.index", "op1.data"),
@@ -184,6 +187,7 @@ def test_no_filled_chain_from_the_address_of_what_it_stores(planner, table):
     ):
         assert planner.filled(table[name], source, target, 5) is None
     assert planner.filled(table["SUB (M64, I32)"], "op1.data", "flags.OF", 5) is not None
+    assert planner.filled(table["SUB_LOCK (M64, I32)"], "op1.address", "flags.OF", 5) is not None
     assert planner.filled(table["IMUL (R64, M64)"], "op2.address", "op1", 5) is not None
 
 
