@@ -59,11 +59,12 @@ class Promise(msgspec.Struct, frozen=True):
 class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
     """How often port usages hold, by the confidence of a mix's least sure form.
 
-    The mixes were drawn after everything that they test had been settled. `orders` is by how much the same
-    instructions in another order differ, relative: half of the mixes by less than the first number, 95 of 100
-    by less than the second. Of all port usages (`claims`), `covered` were in a mix; `refuted` of them were
-    wrong in fresh mixes and have low confidence now, and `doubted` have lost some, as mixes with other forms
-    of their kind hold too seldom.
+    The mixes were drawn after everything that they test had been settled. `mixes` are those that take the
+    same however the core deals out ports; `dealt` are the others, of which no level promises what they take.
+    `orders` is by how much the same instructions in another order differ, relative: half of the mixes by less
+    than the first number, 95 of 100 by less than the second. Of all port usages (`claims`), `covered` were in
+    a mix; `refuted` of them were wrong in fresh mixes and have low confidence now, and `doubted` have lost
+    some, as mixes with other forms of their kind hold too seldom.
     """
 
     mixes: Mapping[str, TriedMixes] = {}
@@ -73,6 +74,7 @@ class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
     covered: int = 0
     refuted: int = 0
     doubted: int = 0
+    dealt: TriedMixes = TriedMixes(0, 0, 0.0)
 
     @property
     def broken(self) -> list[Promise]:

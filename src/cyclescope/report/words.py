@@ -71,6 +71,8 @@ def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:
     near, (usual, most) = f"within {NEAR:.0%}", known.orders
     shares = _shares(known.mixes, PREDICTED)
     yield f"of fresh mixes {near} of what is predicted, by the least sure form: {shares}"
+    if known.dealt.number:
+        yield f"of those that depend on how ports are dealt out, no level's promise: {_held(known.dealt)}"
     if known.ports:
         yield (
             f"of those that ports of the least sure form decide {near} of what these allow in some order: "
@@ -88,9 +90,13 @@ def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:
 def _shares(found: Mapping[str, TriedMixes], said: Mapping[str, float]) -> str:
     def shown(level: str, held: TriedMixes) -> str:
         promise = f"it says {100 * said[level]:g}%, " if level in said else ""
-        return f"{level} {held.share:.1%} of {held.number} ({promise}mean error {held.error:.1%})"
+        return f"{level} {_held(held, promise)}"
 
     return ", ".join(shown(level, held) for level, held in found.items())
+
+
+def _held(tried: TriedMixes, promise: str = "") -> str:
+    return f"{tried.share:.1%} of {tried.number} ({promise}mean error {tried.error:.1%})"
 
 
 def printable(text: str) -> str:

@@ -47,7 +47,8 @@ MODEL = MachineModel(
         Fact("moves", "XMM", CoreAnswer.ELIMINATED),
     ),
     ClaimCalibration(
-        {"high": TriedMixes(20, 19, 0.021)}, {"high": TriedMixes(10, 10, 0.004)}, (0.01, 0.027), 2, 2, 1, 1
+        {"high": TriedMixes(20, 19, 0.021)}, {"high": TriedMixes(10, 10, 0.004)}, (0.01, 0.027), 2, 2, 1, 1,
+        TriedMixes(30, 21, 0.08),
     ),
 )  # fmt: skip
 

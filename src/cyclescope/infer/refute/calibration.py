@@ -164,6 +164,14 @@ class Judge:
         """Whether a mix takes what was predicted, as far as it was read well enough to say so."""
         return abs(self.miss(trial)) <= NEAR + trial.error
 
+    def is_dealt(self, trial: Trial) -> bool:
+        """Whether a mix may take something else than predicted by how the core deals out ports alone.
+
+        A core that does so before it knows which will be free lets some wait for each other beside idle ones.
+        """
+        least, most = self._model.span(trial.forms) or (0.0, 0.0)
+        return most > least * (1 + NEAR)
+
     @cached_property
     def _of(self) -> dict[str, list[Trial]]:
         found: dict[str, list[Trial]] = defaultdict(list)
@@ -224,11 +232,13 @@ class Judge:
     def doubted(self, kinds: Mapping[str, Kind]) -> dict[str, str]:
         """Forms and the confidence left to them, as mixes with forms of their kind fail too often.
 
-        They may take what ports do not let them take, or else what is not predicted, although ports let them
-        take it in some order. `kinds` has those of all forms.
+        They may take what ports do not let them take, or else what is not predicted where it does not depend
+        on how ports are dealt out. `kinds` has those of all forms.
         """
         usages = self._model.usages
-        held, predicted = self._blame(self.holds, kinds), self._blame(self.is_predicted, kinds)
+        plain = [trial for trial in self.trials if not self.is_dealt(trial)]
+        held = self._blame(self.trials, self.holds, kinds)
+        predicted = self._blame(plain, self.is_predicted, kinds)
         levels = {
             form: max(
                 held.level(form, kind, HELD_AT_WORST),
@@ -243,12 +253,14 @@ class Judge:
             and LEVELS.index(level) > LEVELS.index(usages[form].confidence)
         }  # fmt: skip
 
-    def _blame(self, is_right: Callable[[Trial], bool], kinds: Mapping[str, Kind]) -> Blame:
+    def _blame(
+        self, trials: Sequence[Trial], is_right: Callable[[Trial], bool], kinds: Mapping[str, Kind]
+    ) -> Blame:
         """How often forms of each kind spoil mixes."""
-        right = [is_right(trial) for trial in self.trials]
+        right = [is_right(trial) for trial in trials]
         mixes = (
             tuple(dict.fromkeys(trial.forms)) if held else self.blamed(trial)
-            for trial, held in zip(self.trials, right, strict=True)
+            for trial, held in zip(trials, right, strict=True)
         )
         return blame([*zip(mixes, right, strict=True)], kinds)
 
@@ -270,14 +282,15 @@ class Judge:
         """How often each level holds; mixes have the level of their least sure form.
 
         What a form's ports say is judged by mixes in which no other form is less sure: of a mix that does
-        not hold, that one would be the likelier cause.
+        not hold, that one would be the likelier cause. What depends on how ports are dealt out is apart.
         """
         mixes: dict[str, list[float]] = defaultdict(list)
+        dealt: list[float] = []
         ports: dict[str, list[float]] = defaultdict(list)
         for trial in self.trials:
             miss = abs(self.miss(trial))
             level = self._level(trial.forms)
-            mixes[level].append(miss)
+            (dealt if self.is_dealt(trial) else mixes[level]).append(miss)
             for form in dict.fromkeys(trial.forms):
                 least = self._model.usages[form].confidence == level
                 if least and self._model.matters(trial.forms, form, NEAR):
@@ -286,15 +299,18 @@ class Judge:
         orders = (
             (round(median(apart), 4), round(apart[int(0.95 * (len(apart) - 1))], 4)) if apart else (0.0, 0.0)
         )
-        return ClaimCalibration(_held(mixes), _held(ports), orders, claims, covered, refuted, doubted)
+        return ClaimCalibration(
+            _held(mixes), _held(ports), orders, claims, covered, refuted, doubted, _tried(dealt)
+        )
 
     def _level(self, forms: Iterable[str]) -> str:
         return max((self._model.usages[form].confidence for form in forms), key=LEVELS.index)
 
 
 def _held(misses: Mapping[str, Sequence[float]]) -> dict[str, TriedMixes]:
-    return {
-        level: TriedMixes(len(some), sum(miss <= NEAR for miss in some), round(fmean(some), 4))
-        for level in LEVELS
-        if (some := misses.get(level))
-    }
+    return {level: _tried(some) for level in LEVELS if (some := misses.get(level))}
+
+
+def _tried(misses: Sequence[float]) -> TriedMixes:
+    error = round(fmean(misses), 4) if misses else 0.0
+    return TriedMixes(len(misses), sum(miss <= NEAR for miss in misses), error)

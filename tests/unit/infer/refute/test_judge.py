@@ -52,7 +52,23 @@ def test_a_mix_may_take_anything_that_the_order_of_its_forms_lets_it(took, holds
 def test_ports_are_no_worse_for_what_orders_add_but_predictions_are():
     found = judge(("AB", 2.5, 0.0), uneven=0.5).calibration(0, 0, 0)
     assert found.ports["high"].share == 1.0
-    assert found.mixes["high"].share == 0.0
+    assert not found.mixes
+    assert (found.dealt.number, found.dealt.held, found.dealt.error) == (1, 0, 0.25)
+
+
+@pytest.mark.parametrize(("uneven", "is_dealt"), [(0.0, False), (0.19, False), (0.21, True), (0.5, True)])
+def test_what_ways_to_deal_out_ports_change_by_a_tenth_depends_on_them(uneven, is_dealt):
+    one = judge(("AB", 2.5, 0.0), uneven=uneven)
+    assert one.is_dealt(one.trials[0]) == is_dealt
+
+
+def test_nobody_is_doubted_for_what_depends_on_how_ports_are_dealt_out():
+    mixes = [((f"x{n}", f"y{n}"), 2.5, 0) for n in range(30)]
+    kinds = {form: ("1*p1", form[0]) for mix, _, _ in mixes for form in mix}
+    for uneven, is_doubted in ((0.19, True), (0.5, False)):
+        one = judge(*mixes, uneven=uneven)
+        one._model.usages = dict.fromkeys(kinds, one._model.usages["A"])
+        assert bool(one.doubted(kinds)) == is_doubted
 
 
 def test_the_form_that_wrong_mixes_have_in_common_is_refuted():
@@ -157,10 +173,12 @@ def test_forms_with_the_ports_of_those_that_spoil_mixes_are_doubted():
     assert "y39" not in one.doubted({name: (name[0], name[0]) for name in names}), "what is lost already"
 
 
-@pytest.mark.parametrize(("uneven", "each", "level"), [(0.0, 1, "low"), (3.0, 10, "medium"), (3.0, 1, "low")])
-def test_what_mixes_do_not_predict_is_not_sure_although_its_ports_may_be(uneven, each, level):
+@pytest.mark.parametrize(("uneven", "took", "each", "level"), [
+    (0.0, 4, 1, "low"), (0.19, 2.3, 10, "medium"), (0.19, 2.3, 1, "low"),
+])  # fmt: skip
+def test_what_mixes_do_not_predict_is_not_sure_although_its_ports_may_be(uneven, took, each, level):
     """Within what ports allow in some order `medium` is left, unless most is not predicted; else nothing."""
-    mixes = [((f"y{n}", f"y{n + 1}"), 4 if n % each == each // 2 else 2, 0) for n in range(30)]
+    mixes = [((f"y{n}", f"y{n + 1}"), took if n % each == each // 2 else 2, 0) for n in range(30)]
     one = judge(*mixes, uneven=uneven)
     usage = one._model.usages["A"]
     one._model.usages = {f"y{n}": usage for n in range(32)}
