@@ -27,10 +27,11 @@ from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store
+from cyclescope.model.behaviour.nops import is_nop
 from cyclescope.model.machine import MachineModel
 from cyclescope.simulate.cost import cost_of
 from cyclescope.simulate.draw import draw_machine
-from cyclescope.simulate.front_end import FrontEnd, is_nop
+from cyclescope.simulate.front_end import FrontEnd
 
 CORES, FORMS = 30, 60
 RIGHT_WIDTHS, RIGHT_SLOTS = 0.98, 0.995  # of what is stated

@@ -10,18 +10,19 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.register import domain
 from cyclescope.isa.registry import mnemonics
 from cyclescope.kernel.instruction import Instruction
+from cyclescope.model.behaviour.nops import BeforeNop, is_nop, trails
 from cyclescope.model.dispatch_cycles import dispatch_cycles
+
+_TRAILED = (BeforeNop.GENERAL, BeforeNop.MEMORY)
 
 
 class FrontEnd(msgspec.Struct, frozen=True):
     """What the front end of a core does; nothing of it by default.
 
-    With `pairs`, two NOPs next to each other share a slot; with `trails`, a NOP and what works on nothing but
-    general registers right before it; with `fuses`, a move between general registers and a simple instruction
+    With `pairs`, two NOPs next to each other share a slot; with `trails`, a NOP and what works on no
+    vectors right before it; with `fuses`, a move between general registers and a simple instruction
     right behind it that works on its target. With `whole`, the slots of an instruction are in one cycle.
     `fetch` is in bytes of code per cycle, 0 for no limit. `branches` are mnemonics that share a slot with the
     conditional branch right behind them, each with that of the branch.
@@ -45,7 +46,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
     def _share(self, first: Instruction, second: Instruction) -> bool:
         if self.pairs and is_nop(first.form) and is_nop(second.form):
             return True
-        if self.trails and is_nop(second.form) and _is_general(first.form):
+        if self.trails and trails(first.form, second.form, _TRAILED):
             return True
         if (first.form.mnemonic, second.form.mnemonic) in self.branches:
             return True
@@ -71,17 +72,6 @@ class FrontEnd(msgspec.Struct, frozen=True):
 
 
 PLAIN = FrontEnd()
-
-
-def is_nop(form: InstructionForm) -> bool:
-    """Whether a form does nothing at all."""
-    return "nop" in form.attributes
-
-
-def _is_general(form: InstructionForm) -> bool:
-    """Whether a form works on general registers, and on nothing else."""
-    registers = [op for op in form.operands if op.is_register]
-    return bool(registers) and form.memory < 0 and all(domain(op.cls) == "r" for op in registers)
 
 
 def _is_fused(first: Instruction, second: Instruction) -> bool:

@@ -6,6 +6,7 @@ import random
 import re
 
 from cyclescope.isa.table import load_table
+from cyclescope.model.behaviour.nops import BeforeNop, before_nop, is_nop
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.core.fusion import WITH
@@ -37,7 +38,11 @@ def idle(machine: MachineModel, subject: str) -> CoreAnswer:
 def fused(front_end: FrontEnd, subject: str) -> CoreAnswer:
     """Of two instructions next to each other."""
     first, second = subject.split(WITH)
-    pair = tuple(load_table("x86-64")[name].mnemonic for name in (first, second))
+    forms = [load_table("x86-64")[name] for name in (first, second)]
+    pair = tuple(form.mnemonic for form in forms)
+    if is_nop(forms[1]):
+        trails = front_end.trails and before_nop(forms[0]) is not BeforeNop.VECTORS
+        return CoreAnswer.FUSED if trails else CoreAnswer.SEPARATE
     move = first == "MOV_89 (R64, R64)" and front_end.fuses and pair[1] in MOVED and "(R32" not in second
     return CoreAnswer.FUSED if pair in front_end.branches or move else CoreAnswer.SEPARATE
 

@@ -26,7 +26,7 @@ from cyclescope.analyze.decode.locations import (
 )
 from cyclescope.analyze.depend.compiled.chains import Chains, Passed, chains
 from cyclescope.analyze.depend.memory import Memory, Passage
-from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves, only_compares
+from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves, only_compares, trailing_nops
 from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.depend.ways import KnownWays
 from cyclescope.isa.registry import mnemonics
@@ -204,6 +204,7 @@ class _Builder:
         pairs = GOES_SOMETIMES in self.traits
         fused = fused_pairs(self.instructions, self.behaviour) if pairs else set()
         joined = joined_moves(self.instructions, self.behaviour)
+        joined |= trailing_nops(self.instructions, self.behaviour)
         renamed = self._renamed()
         passing, passes = self._known_ways()
         if not (fused or joined or renamed or passing or passes or self._is_commented()):

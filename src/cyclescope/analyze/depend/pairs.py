@@ -8,6 +8,7 @@ from itertools import pairwise
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import mnemonics
+from cyclescope.model.behaviour.nops import trails
 from cyclescope.model.behaviour.published import CoreBehaviour
 
 
@@ -51,6 +52,18 @@ def joined_moves(instructions: Sequence[BlockInstruction], behaviour: CoreBehavi
         if plain and written and written == changed:
             found.add(number)
     return found - {number + 1 for number in found}
+
+
+def trailing_nops(instructions: Sequence[BlockInstruction], behaviour: CoreBehaviour) -> set[int]:
+    """Positions of NOPs that share the slot of what is before them, which is none with a NOP already."""
+    found: set[int] = set()
+    if not behaviour.trailed:
+        return found
+    for number, (one, nop) in enumerate(pairwise(instructions), 1):
+        first, second = one.form, nop.form
+        if first is not None and second is not None and trails(first, second, behaviour.trailed):
+            found.add(number)
+    return found
 
 
 def _written(instruction: BlockInstruction) -> tuple[str, int] | None:

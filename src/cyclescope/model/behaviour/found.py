@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.lines import code_lines
+from cyclescope.model.behaviour.nops import trailed
 from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.behaviour.published import (
     CORES,
@@ -85,7 +86,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1)
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts, nops),
         late_loads=_late_loads(facts), addressing=_addressing(facts),
-        branches_apart=_branches_apart(facts),
+        branches_apart=_branches_apart(facts), trailed=trailed(facts, isa),
     )  # fmt: skip
 
 

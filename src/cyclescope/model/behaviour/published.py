@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.model.behaviour.lines import CodeLines
+from cyclescope.model.behaviour.nops import BeforeNop
 from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.facts import Addressed, mnemonic_of
 from cyclescope.model.machine import FormCost, Operation
@@ -116,6 +117,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     pointer are executed, even if others are not. `late_loads` says what loads that are ready late take,
     `lines` how loops get their code, `addressing` what addresses cost in addition. `branches_apart`: what
     only compares, fused with a branch, is executed where branches are, and takes no port of additions.
+    `trailed` are kinds of instructions that share their slots with a NOP right behind them.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -138,6 +140,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     lines: CodeLines | None = None
     addressing: Addressing = Addressing()
     branches_apart: bool = False
+    trailed: frozenset[BeforeNop] = frozenset()
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the one behind it are one micro-operation."""

@@ -74,6 +74,9 @@ _PAIRS: Mapping[str, tuple[Pairs, ...]] = {
         Pairs(("BT (R64, R64): a b",), ("JB (Rel8): #0",), _GREATER),
         Pairs(("MOV_89 (R64, R64): a b",), _WORK, Setting(), _WORK[:2]),
         Pairs(("LEA_B_D8 (R64): a b +8", "MOVZX (R32, R8l): a b"), _WORK[:2]),
+        Pairs(("ADD_01 (R64, R64): a c", "LEA_B_D8 (R64): a b +8", "MOV_89 (R64, R64): a b",
+               "MOV (R64, M64): a p +8", "MOV (M64, R64): p a +16", "PADDD (XMM, XMM): a b"),
+              ("NOP (M32): p +8",)),
     ),
     "aarch64": (
         Pairs(("SUBSXrs: z a b #0", "ANDSXrs: z a a #0", "SUBSXrs: c a b #0", "ADDSXrs: c a b #0",
@@ -151,12 +154,12 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 
 def _among_units(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    """Units are no limit where more instructions take as long as slots do without NOPs."""
+    """Units are no limit where more instructions take as long as slots do without NOPs, least among many."""
     few, many = ([readings.get(f"{part}{_UNITS}", x) for part in _PARTS] for x in OF_UNITS)
     slots = OF_UNITS[1] - OF_UNITS[0]
     costs = [(more - one).scaled(1 / slots) for one, more in zip(few, many, strict=True)]
     slot = rate_of_units(_of(case)[0], readings, costs[0]).inverse()
-    return _verdict(few, costs, slot.value)
+    return _verdict(many, costs, slot.value)
 
 
 def _told(readings: Readings, fewer: int, x: int) -> ProbeVerdict:

@@ -9,8 +9,9 @@ import pytest
 from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.model.facts import FUSION, CoreAnswer, Fact, fused_subject
 from cyclescope.session.machines import load_model
-from tests.support.code.blocks import FORWARD, LOAD, block, changed, predict, predictor, toy
+from tests.support.code.blocks import FORWARD, LOAD, block, changed, predict, predicted, predictor, toy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
@@ -242,6 +243,24 @@ def test_fusion_takes_a_slot_and_the_work_of_the_comparison():
     assert predict("cmp qword ptr [rax], 1; jne .-3", "toy skylake").slots == 2  # memory and immediate
     assert predict("cmp [rax], rbx; jne .-3", "toy skylake").slots == 1
     assert predict("cmp rax, rbx; nop; jne .-3", "toy skylake").slots == 3
+
+
+@pytest.mark.parametrize(("text", "slots"), [
+    ("add rax, rbx; nop", 1),
+    ("add rax, rbx; nop word ptr cs:[rax+rax]", 1),
+    ("nop; add rax, rbx", 2),
+    ("add rax, rbx; nop; nop", 2),  # a slot takes one NOP beside another instruction
+    ("add rax, rbx; nop; add rcx, rbx; nop", 2),
+    ("mov rax, [rbx]; nop", 2),  # nothing was asked of memory
+    ("vaddpd xmm0, xmm1, xmm2; nop", 2),
+])  # fmt: skip
+def test_a_nop_shares_the_slot_of_what_is_before_it(text, slots):
+    asked = (("ADD_01 (R64, R64)", CoreAnswer.FUSED), ("LEA_B_D8 (R64)", CoreAnswer.FUSED),
+             ("PADDD (XMM, XMM)", CoreAnswer.SEPARATE))  # fmt: skip
+    facts = [Fact(FUSION, fused_subject(form, "NOP (M32)"), answer) for form, answer in asked]
+    assert predicted(text, *facts).slots == slots
+    other = Fact(FUSION, fused_subject("MOV_89 (R64, R64)", "NOP (M32)"), CoreAnswer.SEPARATE)
+    assert predicted(text, *facts, other).slots == text.count(";") + 1, "not all that were asked do"
 
 
 def test_the_critical_path_is_that_of_one_iteration():

@@ -12,6 +12,7 @@ from cyclescope.model.behaviour.found import (
     behaviour_of,
     measured_behaviour,
 )
+from cyclescope.model.behaviour.nops import BeforeNop
 from cyclescope.model.behaviour.passing import DISTANCES, MemoryPassing
 from cyclescope.model.behaviour.published import (
     CORES,
@@ -290,6 +291,14 @@ def test_pairs_fuse_where_all_their_forms_do():
     asked_for = (("CMP", "JS"), ("CMP", "JNS"), ("OR", "JE"))
     nobody_asked = (("CMP", "JL"), ("ADD", "JE"))
     assert not any(found.fuses(*one) for one in (*asked_for, *nobody_asked))
+
+
+def test_what_shares_its_slot_with_a_nop():
+    load = Fact(FUSION, fused_subject("MOV (R64, M64)", "NOP (M32)"), CoreAnswer.FUSED)
+    vector = Fact(FUSION, fused_subject("PADDD (XMM, XMM)", "NOP (M32)"), CoreAnswer.SEPARATE)
+    branch = Fact(FUSION, fused_subject("CMP_39 (R64, R64)", "JZ (Rel8)"), CoreAnswer.FUSED)
+    assert measured_behaviour([load, vector, branch]).trailed == {BeforeNop.MEMORY}
+    assert measured_behaviour([load], "aarch64").trailed == frozenset()
 
 
 def test_pairs_of_another_instruction_set():

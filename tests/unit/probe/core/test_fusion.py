@@ -39,7 +39,8 @@ def test_what_front_ends_fuse_whose_nops_share_slots():
     """Instructions of units fill loops there, on cores that have more of them than slots."""
     cores = []
     for number in range(2 * CORES):
-        front_end = msgspec.structs.replace(draw_front_end(SEED + number, FIRSTS, BRANCHES), pairs=True)
+        front_end = draw_front_end(SEED + number, FIRSTS, BRANCHES)
+        front_end = msgspec.structs.replace(front_end, pairs=True, trails=number % 2 > 0)
         backend = SimulatedBackend(drawn([FUSION], SEED + number, width=4, ports=12), noise=NOISE,
                                    front_end=front_end)  # fmt: skip
         cores.append((backend, lambda subject, front_end=front_end: fused(front_end, subject)))
@@ -48,12 +49,16 @@ def test_what_front_ends_fuse_whose_nops_share_slots():
     assert score.right, f"seed {SEED}: {score}"
 
 
-def among_units(longer, slot=1 / 6):
-    """What is said of a fused pair beside which more instructions take so much longer than a slot each."""
+def among_units(longer, slot=1 / 6, held=0):
+    """What is said of a fused pair beside which more instructions take so much longer than a slot each.
+
+    Among few it takes so many slots more for another reason.
+    """
     found = shared_slots(6.0, 6.0, 6.0, 6.0)
     for x in OF_UNITS:
         for part, more in (("alone", 1), ("together", 1), ("apart", 3)):
-            cycles = (x * (1 + longer * (part == "together")) + more) * slot
+            slots = more + held * (part == "together" and x == OF_UNITS[0])
+            cycles = (x * (1 + longer * (part == "together")) + slots) * slot
             found[f"{part}, among units", x] = Interval(cycles - 0.005, cycles + 0.005)
     return FUSION.judge(next(iter(FUSION.cases("x86-64"))), Readings(found, {})).answer
 
@@ -66,6 +71,10 @@ def test_units_are_no_limit_where_slots_are():
             among_units(longer)
     with pytest.raises(Unresolved, match="no mixes agree"):
         among_units(0.0, slot=1 / 5)
+
+
+def test_what_holds_a_pair_among_few_units_does_not_among_many():
+    assert among_units(0.0, held=1) is CoreAnswer.FUSED
 
 
 def test_nops_that_share_a_slot_are_no_fused_pair():
