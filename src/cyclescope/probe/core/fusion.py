@@ -33,6 +33,7 @@ from cyclescope.probe.slots import LIKE, in_turn, nops_share, rate_of_units, slo
 from cyclescope.remarks.probing import UnclearCore
 
 _PARTS = ("alone", "together", "apart")
+_HALF = 0.5  # of a slot, or of two: what differs by less is as one that takes none
 _UNITS = ", among units"  # behind a part
 WITH = " + "  # between the two of a subject
 FILLERS = (8, 12, 16, 24)  # NOPs behind a pair, even numbers: branches and chains are no limit beside so many
@@ -154,27 +155,33 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 
 def _among_units(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    """Units are no limit where more instructions take as long as slots do without NOPs, least among many."""
+    """Units are no limit where more instructions take as long as slots do without NOPs.
+
+    If anything but slots held a part among few by one slot, more of them would take a slot less.
+    """
     few, many = ([readings.get(f"{part}{_UNITS}", x) for part in _PARTS] for x in OF_UNITS)
     slots = OF_UNITS[1] - OF_UNITS[0]
     costs = [(more - one).scaled(1 / slots) for one, more in zip(few, many, strict=True)]
     slot = rate_of_units(_of(case)[0], readings, costs[0]).inverse()
-    return _verdict(many, costs, slot.value)
+    return _verdict(few, costs, slot.value, _HALF / slots)
 
 
 def _told(readings: Readings, fewer: int, x: int) -> ProbeVerdict:
     """What kernels with `x` NOPs say, beside those with fewer."""
     some = [readings.get(part, x) for part in _PARTS]
     costs = [one - readings.get(part, fewer) for one, part in zip(some, _PARTS, strict=True)]
-    return _verdict(some, costs, costs[0].value)
+    return _verdict(some, costs, costs[0].value, LIKE)
 
 
-def _verdict(parts: Sequence[Interval], costs: Sequence[Interval], cost: float) -> ProbeVerdict:
-    """What the three parts say, if more beside each of them takes what it should. Raises Unresolved."""
+def _verdict(parts: Sequence[Interval], costs: Sequence[Interval], cost: float, like: float) -> ProbeVerdict:
+    """What the three parts say, if more beside each of them takes what it should. Raises Unresolved.
+
+    `like` is of that cost: what differs by more is none.
+    """
     alone, together, apart = parts
-    if costs[0].low <= 0 or any(abs(one.value - cost) > LIKE * cost for one in costs):
+    if costs[0].low <= 0 or any(abs(one.value - cost) > like * cost for one in costs):
         raise Unresolved(UnclearCore.NOT_SLOTS.of())
-    separate = is_higher(together, alone, (alone + apart).scaled(0.5))  # half of the two slots more
+    separate = is_higher(together, alone, (alone + apart).scaled(_HALF))  # of the two slots more
     answer = CoreAnswer.SEPARATE if separate else CoreAnswer.FUSED
     return ProbeVerdict(answer, None, steady(alone, together, apart))
 
