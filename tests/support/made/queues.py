@@ -49,7 +49,7 @@ def _of_kinds(machine):
     """How many of several kinds are in before the first of these structures is full."""
     slots = [machine.forms[_FORMS[kind]].slots for kind in KINDS_IN_TURN]
     core, turn = machine.core, len(KINDS_IN_TURN)
-    per = {core.reorder_buffer: sum(slots), core.load_buffer: KINDS_IN_TURN.count(InFlight.LOADS)}
-    turns = min(size / own for size, own in per.items())
+    per = (core.reorder_buffer, sum(slots)), (core.load_buffer, KINDS_IN_TURN.count(InFlight.LOADS))
+    turns = min(size / own for size, own in per)
     others = 3 * machine.forms["SQRTPD (XMM, XMM)"].slots / min(slots)
     return turns * turn - others - turn, turns * turn + turn
