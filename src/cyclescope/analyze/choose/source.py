@@ -46,6 +46,7 @@ _DIRECTIVE = re.compile(  # nothing that people write in comments
 _BRACES = re.compile(
     r"^[^\n#/)]*(?:\)[^\n#/)]*)*\)[ \t]*\{[^\n]*$|^[ \t]*\}[ \t]*;?[ \t\r]*$", re.MULTILINE
 )  # of C and its relatives
+_MOST_MARKED = 50_000  # instructions of all regions that are analysed together
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:[-:]\s*(\d{1,9})\s*)?")
 
 
@@ -236,9 +237,9 @@ def _blocks(program: Program, choice: Choice, vendor: str) -> list[Block]:
     regions, notes = marked_regions(code)
     if choice.region:
         regions = [_region(program, regions or _loop_regions(code), choice.region)]
-    if sum(region.size for region in regions) > MOST_INSTRUCTIONS:
-        what = f"the {len(regions)} marked regions of {program.source}"
-        raise SourceError(f"{what}: more than {MOST_INSTRUCTIONS} instructions", "choose one with {region}")
+    if sum(region.size for region in regions) > _MOST_MARKED:
+        what = f"the {len(regions)} marked regions of {program.source}: more than {_MOST_MARKED} instructions"
+        raise SourceError(what, "choose one with {region}")
     blocks = [code.block(region.steps(), region.where, region.name) for region in regions]
     blocks = blocks or [_whole(code, function) if choice.whole else _loop(code, function)]
     return [msgspec.structs.replace(block, notes=_some((*map(str, notes), *block.notes))) for block in blocks]

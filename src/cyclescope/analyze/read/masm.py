@@ -33,7 +33,7 @@ _RETURN = re.compile(r"^([ \t]*ret)[ \t]+0[ \t]*$", re.IGNORECASE)
 _REGISTERS = re.compile(
     r"(?:[re]?[abcd]x|[abcd][lh]|[re]?[sd]i|[sd]il|[re]?[sb]p|[sb]pl|r\d+[dwb]?|[xyz]mm\d+)", re.I
 )
-_ROOM = {"DB": ".dcb.b", "DW": ".dcb.w", "DD": ".dcb.l", "DQ": ".dcb.d", "DT": ".dcb.d .dcb.w"}
+_SIZES = {"DB": 1, "DW": 2, "DD": 4, "DQ": 8, "DT": 10}
 _DIRECTIVES = {"DB": ".byte", "DW": ".2byte", "DD": ".4byte", "DQ": ".8byte"}
 _CODE = ("_TEXT", "text")
 
@@ -95,7 +95,7 @@ def _relative(match: re.Match[str]) -> str:
 def _named(name: str, known: str, word: str, rest: str) -> str:
     if word == "SEGMENT":
         return ".text" if name.startswith(_CODE) else ".data"
-    if word in _ROOM:
+    if word in _SIZES:
         return f"{known}: {_data(word, rest)}"
     return {"PROC": f"{known}:", "LABEL": f"{known}:", "ENDS": ".text"}.get(word, "")
 
@@ -107,4 +107,4 @@ def _data(word: str, rest: str) -> str:
     if word in _DIRECTIVES and all(re.fullmatch(r"-?(0x[\da-fA-F]+|\d+)", one) for one in numbers):
         return f"{_DIRECTIVES[word]} {', '.join(numbers)}"
     count = sum(int(match[1]) if (match := re.match(r"(\d{1,9})[ \t]+DUP\b", item)) else 1 for item in items)
-    return "; ".join(f"{directive} {count}, 0" for directive in _ROOM[word].split())
+    return f".skip {count * _SIZES[word]}"

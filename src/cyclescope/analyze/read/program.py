@@ -18,7 +18,7 @@ from cyclescope.remarks.remark import NOTHING, Remark
 
 SECTION_PLACES = 64  # bytes: where sections begin that follow each other, as lines of caches do
 _LOOKED_BACK = 200  # instructions
-MOST_INSTRUCTIONS = 50_000  # of all blocks together: some seconds, and far more than a person reads
+MOST_INSTRUCTIONS = 20_000  # instructions of a block: half a second, and far more than a person reads
 
 
 class Piece(NamedTuple):

@@ -26,7 +26,7 @@ from cyclescope.model.resources import busy_resources
 SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
 _WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
 EIGHTHS = 8  # steps in which what accesses take of each other is tried, from none to all
-TRIES = 3  # mixes for which a form is dealt, and rounds of them, before it goes without
+TRIES = 3  # mixes for which a form is dealt before it goes without
 
 
 class MixModel:

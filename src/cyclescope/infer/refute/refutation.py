@@ -29,7 +29,7 @@ from cyclescope.infer.refute.calibration import (
     trials_of,
 )
 from cyclescope.infer.refute.kinds import KNOWN_MIXES, MOST_FORMS, MOSTLY, PROVED, Kind
-from cyclescope.infer.refute.mixes import TRIES, MixDrawer, MixModel
+from cyclescope.infer.refute.mixes import MixDrawer, MixModel
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.infer.timing.results import LOW
 from cyclescope.infer.workload import CHECKED as CHECKING
@@ -39,6 +39,7 @@ from cyclescope.measure.store import Store
 from cyclescope.model.calibration import LEVELS, ClaimCalibration
 
 CHECKS = 900  # mixes that calibrate, a third for each level: 95 of 100 are known within 2.5 points
+_ROUNDS = 4  # of drawing mixes that calibrate: the first finds enough where half of them can be read
 
 Stages = Iterator[tuple[str, Callable[[], Iterable[Question]]]]
 
@@ -70,7 +71,7 @@ class Refutation:
         yield FRESH, self._first
         yield FRESH, self._rare
         yield DOUBTED, self._again
-        for _ in range(TRIES):
+        for _ in range(_ROUNDS):
             yield CHECKING, self._checks
 
     def _drawer(self, model: MixModel) -> MixDrawer:

@@ -195,11 +195,11 @@ class Decoding:
 @pytest.mark.parametrize(
     ("count", "error", "said"),
     [
-        (50_000, Reached, "an instruction is read"),
-        (50_001, SourceError, "50001 instructions, more than 50000: choose a smaller part"),
+        (20_000, Reached, "an instruction is read"),
+        (20_001, SourceError, "20001 instructions, more than 20000: choose a smaller part"),
     ],
 )
-def test_a_block_has_fifty_thousand_instructions_at_most(count, error, said):
+def test_a_block_has_twenty_thousand_instructions_at_most(count, error, said):
     code = Code(Program("x86-64", "code", (Piece("", 0, b"\x90"),)), Decoding())
     with pytest.raises(error, match=said):
         code.block([FlowStep(0, 1, Flow.NEXT, None)] * count, "all")
