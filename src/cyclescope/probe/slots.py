@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations, cycle, islice
+from itertools import combinations, cycle, islice, product
 from typing import NamedTuple
 
 from cyclescope.probe.code import KernelLine, written
@@ -23,14 +23,14 @@ from cyclescope.remarks.probing import Unclear, UnclearCore
 
 SAME_RATE = 0.03  # of a rate that several mixes show: they differ by less
 LIKE = 0.25  # of what more of them cost: what differs by more has another limit than slots
-ORDER_COUNTS = (
-    0.04  # of the time: orders differ by more where NOPs share slots, by one of twelve at the least
-)
+# Of the time: orders differ by more where NOPs share slots, by one of twelve at the least.
+ORDER_COUNTS = 0.04
 IN_A_SLOT = 2  # instructions, one of them a NOP, at the most
 TARGETS = "efgh"  # registers that nothing reads
 RUNS = ((1, 3), (9, 11))  # of NOPs between two others: odd ones, and the even one as long as both on average
 AGREEING_PAIRS = 2  # of units: one pair alone may have a limit that is by chance that of all three
 _TIMES = 12  # rounds of units in a body, which all of them and pairs share evenly
+_UNITS_BEFORE = 2  # of the three: what stands before runs of NOPs
 _ODD, _EVEN, _NOPS = "odd runs of NOPs", "even runs of NOPs", "NOPs alone"
 
 
@@ -60,17 +60,17 @@ def slot_points(isa: str) -> Iterator[Point]:
     """Kernels that tell whether NOPs share slots, and what slots take without them."""
     nop, units = FILLERS[isa]
     yield parallel(_NOPS, *written(isa, *[nop] * _TIMES), count=_TIMES)
-    for unit, text in enumerate(units[:2]):
+    for unit, text in enumerate(units[:_UNITS_BEFORE]):
         for odd in RUNS:
             for part, runs in ((_ODD, odd), (_EVEN, (sum(odd) // 2,) * 2)):
-                yield parallel(part, *_parted(isa, text, nop, runs), x=_run(unit, odd))
+                yield parallel(_behind(part, unit, odd), *_parted(isa, text, nop, runs))
     for some in (units, *combinations(units, 2)):
         lines = written(isa, *in_turn(some, _TIMES))
         yield parallel(_mix(some), *lines, count=len(lines))
 
 
-def _run(unit: int, odd: tuple[int, int]) -> int:
-    return 100 * unit + odd[0]
+def _behind(part: str, unit: int, odd: tuple[int, int]) -> str:
+    return f"{part}, {sum(odd)} behind unit {unit + 1}"
 
 
 def _mix(units: Sequence[str]) -> str:
@@ -88,7 +88,8 @@ def nops_share(readings: Readings) -> bool:
 
     Where code lies, and what disturbs, only add to the least that an order takes.
     """
-    orders = [(readings.get(_ODD, x), readings.get(_EVEN, x)) for x in readings.places(_ODD)]
+    pairs = [(_behind(_ODD, *run), _behind(_EVEN, *run)) for run in product(range(_UNITS_BEFORE), RUNS)]
+    orders = [(readings.get(odd), readings.get(even)) for odd, even in pairs if readings.places(odd)]
     if any(_is_less(odd, even) or _is_less(even, odd) for odd, even in orders):
         return True
     if sum(math.isfinite(odd.low) and math.isfinite(even.low) for odd, even in orders) < len(orders) / 2:

@@ -96,8 +96,8 @@ def shared_slots(
     rates = dict(zip(parts, (every, *pairs), strict=True)) | {"NOPs alone": nops}
     found = {(part, 0): Interval(0.998 / rate, 1.002 / rate) for part, rate in rates.items()}
     for point in points:
-        if point.part in (ODD_RUNS, EVEN_RUNS):
-            cycles = 1.0 + (differ if point.part == ODD_RUNS else 0)
+        if point.part.startswith((ODD_RUNS, EVEN_RUNS)):
+            cycles = 1.0 + (differ if point.part.startswith(ODD_RUNS) else 0)
             found[point.part, point.x] = Interval(cycles - 0.001, cycles + 0.001)
     return found
 
