@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +20,7 @@ from cyclescope.report.words import counted, printable
 
 _TEMPLATES = Path(__file__).parent / "templates"
 CURVE_WIDTH, CURVE_HEIGHT, _EDGE = 420.0, 240.0, 44.0  # pixels of a drawing, and of its axes
+_HEAD = re.compile(r"(.*)(?:, (?![^(]*\))| \+ )")  # of a subject; commas between operands are none
 _SWEPT = 6  # places of a sweep at least, else there is no curve
 _WIDE = 50.0  # the most by the least place, or time: from there on these are drawn by their logarithms
 _TICKS = 5
@@ -175,8 +177,8 @@ def _curves(facts: Sequence[Fact], rows: Sequence[ProbeReading]) -> Iterable[Cur
 
 
 def _title(subjects: Sequence[str]) -> str:
-    """What subjects that share a curve are about, up to the last comma, where several are about the same."""
-    heads = dict.fromkeys(subject.rpartition(", ")[0] for subject in subjects)
+    """What subjects that share a curve are about: up to the last comma or plus where several agree."""
+    heads = dict.fromkeys(found[1] if (found := _HEAD.match(subject)) else "" for subject in subjects)
     return ", ".join(heads if len(heads) < len(subjects) and "" not in heads else subjects)
 
 

@@ -205,6 +205,9 @@ def test_every_part_of_a_sweep_has_a_line_and_its_colour():
 def test_the_title_of_a_shared_curve():
     assert _title(["REP MOVSB, 64 bytes", "REP MOVSB, 1 KiB"]) == "REP MOVSB"
     assert _title(["first level, jumps", "second level, jumps"]) == "first level, jumps, second level, jumps"
+    pairs = ["CMP_39 (R64, R64) + JZ (Rel8)", "CMP_39 (R64, R64) + JB (Rel8)"]
+    assert _title(pairs) == "CMP_39 (R64, R64)"
+    assert _title(["ADD (R64, I8)", "ADD (R64, I32)"]) == "ADD (R64, I8), ADD (R64, I32)"
     assert _title(["loads", "stores"]) == "loads, stores"
     assert _title(["loads, 1 KiB"]) == "loads, 1 KiB"
 
