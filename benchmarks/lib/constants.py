@@ -1,4 +1,7 @@
-"""Numeric constants of the package, and the same modules with another number in one of them."""
+"""Numeric constants of the package, and the same modules with another number in one of them.
+
+python -m benchmarks.lib.constants  # how many decide results of inference, its ports apart, and of analysis
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ PACKAGE = ROOT / "src" / "cyclescope"
 JUDGES = ("edges", "interval", "layout", "levels", "looks", "pairs", "plateaus", "run", "turns",
           "sizes/in_flight")  # fmt: skip
 ROOMS = ("infer", "analyze", "session", "host/noise", *(f"probe/{one}" for one in JUDGES))
+JUDGED = ("infer", "analyze")  # whose numbers are counted: fewer is better
 LEFT_OUT = ("infer/ports",)  # asked by counted cores, and of its own benchmark: `port_constants`
 FACTORS = (0.5, 2.0)
 
@@ -71,6 +75,12 @@ def mutants(rooms: tuple[str, ...] = ROOMS, left_out: tuple[str, ...] = LEFT_OUT
         if module.startswith(rooms) and not (left_out and module.startswith(left_out)):
             for place in numbers(module, path.read_text()):
                 yield from (Mutant(place, factor) for factor in FACTORS)
+
+
+def counted(rooms: tuple[str, ...]) -> Counter[str]:
+    """How many numbers the constants of some rooms have, by room."""
+    found = {mutant.place for mutant in mutants(rooms)}
+    return Counter(place.module.rpartition("/")[0] for place in found)
 
 
 def numbers(module: str, source: str) -> Iterator[Place]:
@@ -162,3 +172,15 @@ def forget(room: str) -> None:
             for one in vars(module).values():
                 if callable(clear := getattr(one, "cache_clear", None)):
                     clear()
+
+
+def main() -> None:
+    """Print the numbers that decide results, by room."""
+    found = counted(JUDGED)
+    for room, number in sorted(found.items()):
+        print(f"{number:5} {room}")
+    print(f"{found.total():5} in all")
+
+
+if __name__ == "__main__":
+    main()

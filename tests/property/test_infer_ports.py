@@ -7,11 +7,11 @@ from itertools import combinations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cyclescope.infer.likelihood.noise import Look
+from cyclescope.infer.likelihood.noise import MOST_TRIED, Look
 from cyclescope.infer.likelihood.odds import sureness
 from cyclescope.infer.likelihood.structure import port_sets, solve_structure
 from cyclescope.infer.likelihood.unions import UnionEvidence
-from cyclescope.infer.likelihood.usage import KEPT, MOST_TRIED, Told, UsageSolver, explanations
+from cyclescope.infer.likelihood.usage import KEPT, Told, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.model.machine import Operation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import msgspec
@@ -12,6 +13,7 @@ from cyclescope.kernel.variant import Kind, Variant, variant_of
 STABLE, UNSTABLE, NOISY, FAILED = "ok", "unstable", "noisy", "failed"
 LESS_THAN_NOTHING = -1.0  # cycles of a body: honest readings of nothing scatter by a tenth of that
 ERRORS = 2.0  # times the spread of a reading: 95 of 100 independent ones are within
+HALF_WITHIN = NormalDist().inv_cdf(0.75)  # standard deviations of a normal distribution: half of it is nearer
 FROM_BEST = (STABLE, UNSTABLE, NOISY, FAILED)  # each verdict is worse than those before
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from cyclescope.isa.text import SIZES
+
 _SIGNS = re.compile(
     r"^[ \t]*include\s+listing\.inc\b|^[\w$?@]+\s+(PROC|ENDP|SEGMENT|ENDS)\b|^\$L\w*@?[\w$?@]*:"
     r"|^[ \t]*INCLUDELIB\b|^[ \t]*npad\s+\d",
@@ -33,7 +35,9 @@ _RETURN = re.compile(r"^([ \t]*ret)[ \t]+0[ \t]*$", re.IGNORECASE)
 _REGISTERS = re.compile(
     r"(?:[re]?[abcd]x|[abcd][lh]|[re]?[sd]i|[sd]il|[re]?[sb]p|[sb]pl|r\d+[dwb]?|[xyz]mm\d+)", re.I
 )
-_SIZES = {"DB": 1, "DW": 2, "DD": 4, "DQ": 8, "DT": 10}
+_BITS = {
+    f"D{name[0].upper()}": bits for bits, name in SIZES.items() if not name.endswith("mmword")
+}  # DB, DW, ...
 _DIRECTIVES = {"DB": ".byte", "DW": ".2byte", "DD": ".4byte", "DQ": ".8byte"}
 _CODE = ("_TEXT", "text")
 
@@ -95,7 +99,7 @@ def _relative(match: re.Match[str]) -> str:
 def _named(name: str, known: str, word: str, rest: str) -> str:
     if word == "SEGMENT":
         return ".text" if name.startswith(_CODE) else ".data"
-    if word in _SIZES:
+    if word in _BITS:
         return f"{known}: {_data(word, rest)}"
     return {"PROC": f"{known}:", "LABEL": f"{known}:", "ENDS": ".text"}.get(word, "")
 
@@ -107,4 +111,4 @@ def _data(word: str, rest: str) -> str:
     if word in _DIRECTIVES and all(re.fullmatch(r"-?(0x[\da-fA-F]+|\d+)", one) for one in numbers):
         return f"{_DIRECTIVES[word]} {', '.join(numbers)}"
     count = sum(int(match[1]) if (match := re.match(r"(\d{1,9})[ \t]+DUP\b", item)) else 1 for item in items)
-    return f".skip {count * _SIZES[word]}"
+    return f".skip {count * _BITS[word] // 8}"

@@ -14,18 +14,16 @@ from statistics import fmean, median
 
 import msgspec
 
-from cyclescope.measure.record import ERRORS
+from cyclescope.measure.record import ERRORS, HALF_WITHIN
 from cyclescope.remarks.front_end import Slots
 from cyclescope.remarks.remark import NOTHING, Remark
 
 SURE = 0.1  # slots: whole numbers are ten such errors apart, so that none is taken for another one
-AGREE = 0.2  # slots by which two counts of the same may differ: twice the error that is allowed
+AGREE = ERRORS * SURE  # slots by which two counts of the same may differ, each with the error that is allowed
 GRAIN = 0.01  # slots: the least error, of a loop's end and the clock
 FEW, MORE = 2, 3  # counts that have to agree on one slot, and on any other number
-SINGLE = 0.5, 1.5  # slots of forms that have one: what they scatter by is the error of all
 _LOWER = 0.5  # slots: one loop that reads so much less than those that agree says that these are disturbed
 MANY = 24  # forms of one slot: their median is known four times as well as each of them
-DEVIATION = 1.4826  # of a normal distribution, by the median of what is off
 
 Expected = Callable[[int, int, int], float]  # estimate of a form of so many slots, for fillers and instances
 
@@ -65,7 +63,7 @@ def counted(
     read = {form: _read(row, expected) for form, row in rows.items() if row}
     kinds: dict[Hashable, list[float]] = defaultdict(list)
     for form, (value, error, agreeing) in read.items():
-        if agreeing >= FEW and error < SURE and SINGLE[0] < value < SINGLE[1]:
+        if agreeing >= FEW and error < SURE and round(value) == 1:
             kinds[kind_of(form)].append(value)
     every = [value for values in kinds.values() for value in values]
     off = {kind: _off(values if len(values) >= MANY else every) for kind, values in kinds.items()}
@@ -126,13 +124,13 @@ def _off(single: Sequence[float]) -> tuple[float, float]:
     """
     bias = median(single) - 1 if len(single) >= MANY else 0.0
     off = [abs(value - 1 - bias) for value in single]
-    return bias, max(DEVIATION * median(off), GRAIN) if off else GRAIN
+    return bias, max(median(off) / HALF_WITHIN, GRAIN) if off else GRAIN
 
 
 def _judged(
     row: Sequence[Estimate], found: tuple[float, float, int], bias: float, scatter: float
 ) -> SlotCount:
-    known, agreeing = SINGLE[0] < found[0] < SINGLE[1], found[2]
+    known, agreeing = round(found[0]) == 1, found[2]
     taken = bias if known else bias / 2  # of other numbers it may be none of it, or all
     value, error = found[0] - taken, math.hypot(found[1], scatter, 0.0 if known else bias / 2)
     least, most = min(e.slots for e in row), max(e.slots for e in row)

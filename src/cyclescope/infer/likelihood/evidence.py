@@ -14,11 +14,10 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.infer.likelihood.arrays import np
-from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike
+from cyclescope.infer.likelihood.noise import MOST_TRIED, Look, Scatter, Tail, alike
 from cyclescope.infer.likelihood.structure import CLEAR, SIDES_APART
 from cyclescope.infer.likelihood.unions import UnionEvidence
 
-_MOST = 4  # micro-operations of a blocking instruction that turns out to be none
 SEEN = 5.0  # nats by which it is likelier that a class has ports of others than that it has none
 FULL = 0.8  # of the front end's slots: fuller loops are slowed down by how slots and ports are dealt out
 _MEMORY = frozenset("m")  # accesses are dealt out to units before any of these is known to be free
@@ -125,7 +124,7 @@ def _nats(pair: ClassPair, size: int, slots: float) -> float:
 def count_of(looks: Sequence[Look], full: bool) -> int:
     """The likeliest number of micro-operations of readings among more of the same class."""
     noise = _FULL if full else _SINGLE
-    return min(range(_MOST + 1), key=lambda number: _cost(noise, looks, float(number)))
+    return min(range(MOST_TRIED + 1), key=lambda number: _cost(noise, looks, float(number)))
 
 
 def _cost(noise: Scatter, looks: Sequence[Look], expected: float) -> float:

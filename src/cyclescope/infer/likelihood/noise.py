@@ -14,14 +14,13 @@ from functools import cache
 import msgspec
 
 from cyclescope.infer.likelihood.arrays import Array, Places, np
+from cyclescope.measure.record import HALF_WITHIN
 
-RANGE = 4.0  # micro-operations among which a worthless reading may be anything: those of an explanation
+MOST_TRIED = 4  # micro-operations for one set of ports: more are not tried, nor is a reading taken for more
 SMALLEST_ERROR = 0.02  # micro-operations: rounds that differ less still share one alignment and one clock
 _WEIGHT = 20.0  # readings that what is expected before any is seen counts for
 _FAR = 3.0  # times the error: three normal readings of a thousand are further off
-_MEDIAN = 0.6745  # of the normal distribution's error: half of the readings are within
-_PEAK = math.sqrt(2 * math.pi)  # one, to the normal distribution at its likeliest
-_BEST = 1.2533  # sqrt(pi / 2): the tail is continuous in weight with the normal part's one half
+_PEAK = math.sqrt(math.tau)  # one, to the normal distribution at its likeliest
 
 
 class Tail(msgspec.Struct, frozen=True):
@@ -60,9 +59,9 @@ class Scatter(msgspec.Struct, frozen=True):
         width = self.scale * np.maximum(errors, SMALLEST_ERROR)
         off = values - expected
         normal = np.exp(-0.5 * (off / width) ** 2)
-        added = share * _BEST * width / length * np.exp(-np.maximum(off, 0.0) / length)
+        added = share * 0.5 * _PEAK * width / length * np.exp(-np.maximum(off, 0.0) / length)
         likely = np.where(off > 0, (1 - share) * normal + added, normal)
-        return np.asarray(-np.log(likely + self.spoiled * _PEAK * width / RANGE))
+        return np.asarray(-np.log(likely + self.spoiled * _PEAK * width / MOST_TRIED))
 
     def between(self, values: Array, errors: Array, least: Array, most: Array) -> Array:
         """Nats of readings that are anywhere between two numbers of micro-operations."""
@@ -74,7 +73,7 @@ class Scatter(msgspec.Struct, frozen=True):
     def anything(self, errors: Array) -> Array:
         """Nats of readings that nothing explains: they may be anywhere."""
         return np.asarray(
-            -np.log(np.minimum(_PEAK * self.scale * np.maximum(errors, SMALLEST_ERROR) / RANGE, 1.0))
+            -np.log(np.minimum(_PEAK * self.scale * np.maximum(errors, SMALLEST_ERROR) / MOST_TRIED, 1.0))
         )
 
 
@@ -102,7 +101,7 @@ def learned(readings: Sequence[Sequence[tuple[float, float]]]) -> Scatter:
     start = Scatter()
     ratios = sorted(-off / max(error, SMALLEST_ERROR) for some in readings for off, error in some if off < 0)
     count = len(ratios)
-    middle = ratios[count // 2] / _MEDIAN if count else start.scale
+    middle = ratios[count // 2] / HALF_WITHIN if count else start.scale
     scale = max((count * middle + _WEIGHT * start.scale) / (count + _WEIGHT), 1.0)
     far = sum(ratio > _FAR * scale for ratio in ratios)
     spoiled = (2 * far + _WEIGHT * start.spoiled) / (2 * count + _WEIGHT)

@@ -18,13 +18,12 @@ import msgspec
 from cyclescope.infer.likelihood.arrays import Array, Counts, np
 from cyclescope.infer.likelihood.expected import Expected, begun
 from cyclescope.infer.likelihood.explaining import UsageCandidate, operations_of
-from cyclescope.infer.likelihood.noise import RANGE, Look, Scatter, tail_of
+from cyclescope.infer.likelihood.noise import MOST_TRIED, Look, Scatter, tail_of
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
 Ports = tuple[int, ...]
 
-MOST_TRIED = 4  # micro-operations of a form in one group of ports
 # What is believed before any reading, in nats against.
 EACH = 1.2  # a micro-operation more: of forms in tables of counters, one in three has the next higher number
 BEYOND = 5.0  # a micro-operation more than slots bring: of those tables, one form in a hundred and fifty
@@ -45,6 +44,9 @@ _TOO_FAST = 1.05  # times the measured reciprocal throughput: ports that need lo
 _ROUNDING = 0.005  # cycles by which a throughput may be off besides
 KEPT, _WORTH = 12, 12.0  # candidates of a group, and nats by which they are worse than its best at most
 NEGLIGIBLE = 8.0  # nats: less likely explanations have no share of the odds, one in three thousand
+_WHOLE = (
+    0.25  # micro-operations: where there are too many to try all, each class costs a whole number of them
+)
 _COUNTED = 0.1  # micro-operations by which a count of all is off
 _STALLS = (1.0, 2.0, 3.0)  # cycles for which everything may stand still
 
@@ -321,7 +323,7 @@ class UsageSolver:
         operations = tuple(
             one for ports, count in counts.items() for one in operations_of(ports, count, turns)
         )
-        fits = missed <= RANGE / 16 and port_throughput(operations) <= most_needed(throughput)
+        fits = missed <= _WHOLE and port_throughput(operations) <= most_needed(throughput)
         beyond = BEYOND * max(0.0, number - max(1.0, slots)) if total is None and self.counts else 0.0
         some = [UsageCandidate(operations, beyond, missed)] if fits else []
         if total is None or not fits:

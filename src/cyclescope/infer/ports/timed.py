@@ -18,11 +18,11 @@ from cyclescope.infer.likelihood.evidence import (
     paired,
     sides_of,
 )
-from cyclescope.infer.likelihood.noise import Look
+from cyclescope.infer.likelihood.noise import MOST_TRIED, Look
 from cyclescope.infer.likelihood.odds import sureness
 from cyclescope.infer.likelihood.structure import Structure, solve_structure
 from cyclescope.infer.likelihood.unions import UnionEvidence
-from cyclescope.infer.likelihood.usage import LATE_TURNS, MOST_TRIED, Explanation, Told, explanations
+from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation, Told, explanations
 from cyclescope.infer.ports.builder import may_have_fewer, runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import (
     accesses_of,

@@ -120,8 +120,8 @@ def test_forms_of_one_kind_are_off_alike():
         ("FEW", 2, (1.0, 1.0), 0.02, ()),
         ("MORE", 2, (2.0, 2.0, 2.0), 0.02, ()),
         ("MORE", 0.5, (2.0, 2.0), 0.02, ()),
-        ("DEVIATION", 0.5, (2.11, 2.11, 2.11), 0.02, (1.05, 0.95, 1.05, 0.95)),
-        ("DEVIATION", 2, (2.13, 2.13, 2.13), 0.02, (1.03, 0.97, 1.03, 0.97)),
+        ("HALF_WITHIN", 2, (2.11, 2.11, 2.11), 0.02, (1.05, 0.95, 1.05, 0.95)),
+        ("HALF_WITHIN", 0.5, (2.13, 2.13, 2.13), 0.02, (1.03, 0.97, 1.03, 0.97)),
         ("MANY", 2, (2.06, 2.06, 2.06), 0.02, (1.06,) * 30),
         ("MANY", 0.5, (2.06, 2.06, 2.06), 0.02, (1.06,) * 15),
     ],
@@ -137,14 +137,14 @@ def test_every_constant_decides(monkeypatch, name, times, slots, error, others):
     assert found() != before
 
 
-@pytest.mark.parametrize(("single", "off"), [((0.25, 0.75), 1.1), ((0.5, 3.0), 2.2)])
-def test_only_forms_of_one_slot_say_how_far_off_readings_are(monkeypatch, single, off):
-    def error():
-        return count(2.0, 2.0, 2.0, others=(off,) * 5).error
+@pytest.mark.parametrize(("read", "tells"), [(0.4, False), (0.6, True), (1.4, True), (1.6, False)])
+def test_only_forms_of_one_slot_say_how_far_off_readings_are(read, tells):
+    """Those that are nearer to one than to none, or to two."""
 
-    before = error()
-    monkeypatch.setattr(module, "SINGLE", single)
-    assert error() != pytest.approx(before)
+    def error(others):
+        return count(2.0, 2.0, 2.0, others=others).error
+
+    assert (error((read,) * 5) != pytest.approx(error(()))) == tells
 
 
 def test_what_is_vague_does_not_say_how_far_off_readings_are():
