@@ -29,13 +29,13 @@ from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.in_order import TOGETHER, InOrder
-from cyclescope.infer.timing.results import HIGH, MEDIUM
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
+from cyclescope.model.facts import HIGH, MEDIUM
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput, port_throughput
 from cyclescope.session.machines import load_model

@@ -10,7 +10,8 @@ from benchmarks.lib.agreement import GRAIN, close
 from benchmarks.lib.common import Check, at_least
 from benchmarks.lib.results import Key, read
 from benchmarks.measuring.repeat import QUIET
-from cyclescope.infer.timing.results import EXACT, HIGH, FormTiming
+from cyclescope.infer.timing.results import EXACT, FormTiming
+from cyclescope.model.facts import HIGH
 
 SPREADS = 2.0  # of 100 readings 95 are within so many spreads
 WITHIN = 0.95  # of the pairs, therefore

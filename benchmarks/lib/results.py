@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cyclescope.infer.api import timings
-from cyclescope.infer.timing.results import HIGH, MEDIUM, FormTiming
+from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
 from cyclescope.measure.rows import Evidence
 from cyclescope.measure.store import Store
+from cyclescope.model.facts import HIGH, MEDIUM
 
 Key = tuple[str, str, str]
 

@@ -19,9 +19,9 @@ from benchmarks.lib.processes import TIMINGS, busy, cores, measured
 from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.evidence import PortFacts
-from cyclescope.infer.timing.results import LOW
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store
+from cyclescope.model.facts import LOW
 
 LONGEST = 120.0  # seconds
 SAME = 0.98

@@ -15,7 +15,7 @@ from cyclescope.backend.native import NativeBackend
 from cyclescope.host.counters import CYCLES, availability
 from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.state import FIRST_WINDOW, chain_start
-from cyclescope.measure.bench import LEVELS, default_state, machine_code, time_kernel
+from cyclescope.measure.bench import VECTOR_LEVELS, default_state, machine_code, time_kernel
 from cyclescope.measure.sampling import failure
 from tests.support.programs.processes import patiently, until
 
@@ -39,7 +39,7 @@ FAULTS = {
 
 
 def kernel(code):
-    return machine_code(bytes.fromhex(code), b"", 1, 1, LEVELS["sse"])
+    return machine_code(bytes.fromhex(code), b"", 1, 1, VECTOR_LEVELS["sse"])
 
 
 def looped(code):
@@ -195,7 +195,7 @@ def test_memory_that_a_kernel_writes_does_not_reach_the_next(native):
 
 
 def cycles(backend, code, unroll):
-    once = machine_code(bytes.fromhex(code), b"", 1, unroll, LEVELS["sse"])
+    once = machine_code(bytes.fromhex(code), b"", 1, unroll, VECTOR_LEVELS["sse"])
     return time_kernel(backend, once, 3).cycles / unroll
 
 
@@ -266,7 +266,7 @@ def test_a_disturbed_cpu_is_left_for_another(runner, movable):
     usable = sorted(os.sched_getaffinity(0))
     if len(usable) < 2:
         pytest.skip("needs a second CPU")
-    nops = machine_code(bytes.fromhex("90"), b"", 1, 1, LEVELS["sse"])
+    nops = machine_code(bytes.fromhex("90"), b"", 1, 1, VECTOR_LEVELS["sse"])
     with closing(NativeBackend(usable[-1], movable=movable)) as backend:
         assert backend.calibrate(nop=1 / 16).clean_share < 0.5
         backend.submit([nops] * 50, Effort(rounds=2))
@@ -340,7 +340,7 @@ def test_counters_or_a_note_but_always_a_measurement(runner):
 def test_a_stored_pointer_is_loaded_as_any_other(native):
     """What the setup stores has left before the loop begins: a load takes less while it is on its way."""
     load, store = bytes.fromhex("4d8b36"), bytes.fromhex("4d8936")  # mov r14, [r14]; mov [r14], r14
-    stored = machine_code(load, store, 1, 1, LEVELS["sse"])
+    stored = machine_code(load, store, 1, 1, VECTOR_LEVELS["sse"])
     there = structs.replace(stored.state, pokes=((FIRST_WINDOW, FIRST_WINDOW),))
     found = structs.replace(stored, state=there, setup=b"")
 
@@ -358,7 +358,7 @@ def test_a_chain_is_one_circle_through_all_its_elements(native, count, spacing):
     to_first = b"\x49\xbd" + begin.to_bytes(8, "little") + b"\x4d\x89\xee"  # mov r13, start; mov r14, r13
     load, check = bytes.fromhex("4d8b36"), bytes.fromhex("4d39ee74020f0b")  # cmp r14, r13; je +2; ud2
     for loads, status in ((count, (OK, UNCLEAN)), (count - 1, (1,)), (count + 1, (1,))):
-        made = machine_code(load * loads + check, to_first, loads, 1, LEVELS["sse"])
+        made = machine_code(load * loads + check, to_first, loads, 1, VECTOR_LEVELS["sse"])
         state = structs.replace(made.state, chain=(count, spacing))
         native.submit([structs.replace(made, state=state)], ONCE)
         assert native.collect()[0][0].status in status

@@ -16,10 +16,10 @@ ABANDON = """
 import os, signal
 from cyclescope.backend.base import Effort
 from cyclescope.backend.native import NativeBackend
-from cyclescope.measure.bench import LEVELS, machine_code
+from cyclescope.measure.bench import VECTOR_LEVELS, machine_code
 backend = NativeBackend()
 print(backend._transport.process.pid, flush=True)
-endless = machine_code(b"\\xeb\\xfe", b"", 1, 1, LEVELS["sse"])
+endless = machine_code(b"\\xeb\\xfe", b"", 1, 1, VECTOR_LEVELS["sse"])
 backend.submit([endless] * 60, Effort(rounds=1))
 os.kill(os.getpid(), signal.SIGKILL)
 """

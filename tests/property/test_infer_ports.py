@@ -13,7 +13,7 @@ from cyclescope.infer.likelihood.structure import port_sets, solve_structure
 from cyclescope.infer.likelihood.unions import UnionEvidence
 from cyclescope.infer.likelihood.usage import KEPT, Told, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
-from cyclescope.infer.timing.results import HIGH
+from cyclescope.model.facts import HIGH
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 

@@ -18,7 +18,7 @@ from cyclescope.backend.build import cache_folder
 from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable
 
-FILE = "canary.json"
+CANARY_FILE = "canary.json"
 _FASTER = 0.99  # of a known base: less is another width, not the noise of a calibration
 _LEAST, _MOST = 1 / 16, 100.0  # cycles per NOP: anything else is no base
 
@@ -37,7 +37,7 @@ def prepare(backend: NativeBackend, machine: str) -> Calibration:
 def known_bases() -> dict[str, float]:
     """Core cycles per NOP by machine; empty where nothing, or nothing readable, is kept."""
     try:
-        found = msgspec.json.decode((cache_folder() / FILE).read_bytes(), type=dict[str, float])
+        found = msgspec.json.decode((cache_folder() / CANARY_FILE).read_bytes(), type=dict[str, float])
     except (OSError, BackendUnavailable, msgspec.MsgspecError, UnicodeDecodeError):
         return {}
     return {machine: nop for machine, nop in found.items() if _LEAST <= nop <= _MOST}
@@ -52,7 +52,7 @@ def _keep(bases: dict[str, float]) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(msgspec.json.encode(bases))
-        path.replace(folder / FILE)
+        path.replace(folder / CANARY_FILE)
     except OSError:
         path.unlink(missing_ok=True)
         raise

@@ -12,7 +12,7 @@ import zlib
 
 import msgspec
 
-from cyclescope.kernel.kernel import CANARY, FAST, LONG, UNROLLED, WATCHED, Kernel
+from cyclescope.kernel.kernel import CANARY, FAST, LONG, WATCHED, WITHOUT_LOOP, Kernel
 
 FEW_INSTRUCTIONS, HUNDRED_INSTRUCTIONS, LOOP_INSTRUCTIONS = 12, 100, 400
 LOOP_BYTES, LONGER_TRIPS, PLACE_BYTES = 3072, 3, 20
@@ -76,7 +76,7 @@ class Loops(msgspec.Struct, frozen=True):
 def one_loop(kernel: Kernel) -> bool:
     """Whether both regions are the same loop, with different numbers of trips."""
     long_chain = kernel.flags & (WATCHED | FAST) == WATCHED
-    return not kernel.flags & UNROLLED and bool(kernel.flags & CANARY or long_chain)
+    return not kernel.flags & WITHOUT_LOOP and bool(kernel.flags & CANARY or long_chain)
 
 
 def loop_copies(kernel: Kernel, number: int) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cyclescope.host.identity import AARCH64, RISCV64, RUNNER_LEAF, Leaves, isa_of
+from cyclescope.host.identity import OF_AARCH64, OF_RISCV64, RUNNER_LEAF, Leaves, isa_of
 
 _COUNTS_CYCLES = 2  # of enum runner_bits in native/protocol.h
-_NAMES = {AARCH64: "generic timer (cntvct_el0)", RISCV64: "timer (time)"}
+_NAMES = {OF_AARCH64: "generic timer (cntvct_el0)", OF_RISCV64: "timer (time)"}
 
 
 def clock_name(leaves: Leaves) -> str:

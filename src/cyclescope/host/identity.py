@@ -18,7 +18,7 @@ Leaf = tuple[int, int, int, int]  # EAX, EBX, ECX, EDX
 Leaves = Mapping[tuple[int, int], Leaf]
 
 RUNNER_LEAF = (0x43530001, 0)  # the runner's own: bits of enum runner_bits, its instruction set
-X86_64, AARCH64, RISCV64 = 1, 2, 3
+OF_X86_64, OF_AARCH64, OF_RISCV64 = 1, 2, 3
 _HWCAP_LEAF = (0x100, 0)  # of RISC-V
 DIGEST_LEAF = (0x101, 0)  # of RISC-V: a number made of what names the board
 BOARD_LEAF, _BOARD_LEAVES = 0x110, 4  # the text that names it, 16 bytes each; of RISC-V and AArch64
@@ -73,8 +73,8 @@ def _board(leaves: Leaves) -> str:
 
 
 def isa_of(leaves: Leaves) -> int:
-    """The instruction set that leaves are of: X86_64, AARCH64 or RISCV64."""
-    return leaves.get(RUNNER_LEAF, (0, X86_64, 0, 0))[1] or X86_64
+    """The instruction set that leaves are of: OF_X86_64, OF_AARCH64 or OF_RISCV64."""
+    return leaves.get(RUNNER_LEAF, (0, OF_X86_64, 0, 0))[1] or OF_X86_64
 
 
 def hwcaps(leaves: Leaves) -> tuple[int, int, int]:
@@ -98,7 +98,7 @@ def riscv_hwcap(leaves: Leaves) -> int:
 
 def identify(leaves: Leaves) -> Identity:
     """The CPU that these leaves describe."""
-    kinds = {AARCH64: _identify_aarch64, RISCV64: _identify_riscv64}
+    kinds = {OF_AARCH64: _identify_aarch64, OF_RISCV64: _identify_riscv64}
     return kinds.get(isa_of(leaves), _identify_x86_64)(leaves)
 
 

@@ -45,8 +45,8 @@ from cyclescope.infer.workload import (
     LINKS,
     MEASURING,
     MODEL,
-    SECOND,
     THROUGHPUTS,
+    TIMED_AGAIN,
     TRYING,
     Workload,
 )
@@ -139,10 +139,10 @@ class Campaign:
         if finished and LATENCY in request.quantities and real:
             questions = self._questions(planner, forms, self._links_again())
             sampler = Sampler(self.backend, CAREFUL, batch=500)
-            finished = self._settle(SECOND, questions, forms, sampler, deadline)
+            finished = self._settle(TIMED_AGAIN, questions, forms, sampler, deadline)
             undecided = self._undecided(planner, forms, stored_links(self.store)) if finished else ()
             sampler = Sampler(self.backend, Effort(target=UNDECIDED_CYCLES), least=UNDECIDED_ROUNDS)
-            finished = self._settle(SECOND, undecided, forms, sampler, deadline) and finished
+            finished = self._settle(TIMED_AGAIN, undecided, forms, sampler, deadline) and finished
             throttled = ThrottledChains(self.backend, self.store, planner, self._write)
             finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
         if finished and PORTS in request.quantities:

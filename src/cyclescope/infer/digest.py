@@ -9,7 +9,7 @@ from pathlib import Path
 import cyclescope
 
 PACKAGE = Path(cyclescope.__file__).parent
-PARTS = (
+DIGESTED = (
     "host",
     "infer",
     "isa",
@@ -26,7 +26,7 @@ FILES = (".py", ".xz")
 def digest(package: Path = PACKAGE) -> str:
     """Changes whenever a file does that models are made by; a version may stay the same meanwhile."""
     found = hashlib.blake2b(digest_size=8)
-    for part in PARTS:
+    for part in DIGESTED:
         for path in sorted((package / part).rglob("*")):
             if path.suffix in FILES:
                 found.update(f"{path.relative_to(package).as_posix()}\0".encode())

@@ -18,9 +18,9 @@ from cyclescope.measure import bench
 def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str, kept: str | None = None) -> Kernel:
     """The kernel of an assembly text, repeated `unroll` times per body; `init` runs once before.
 
-    `vectors` is a name of `measure.bench.LEVELS`, or empty for what the registers in the text need. Texts
-    may have nanoBench's additions (`analyze.read.repetition`), but not name registers that are `kept`, as
-    `check_kept` has them. Raises UsageError, UnsupportedInstruction, BackendUnavailable where there is no
+    `vectors` is a name of `measure.bench.VECTOR_LEVELS`, or empty for what the registers in the text need.
+    Texts may have nanoBench's additions (`analyze.read.repetition`), but not name registers that are `kept`,
+    as `check_kept` has them. Raises UsageError, UnsupportedInstruction, BackendUnavailable where there is no
     assembler.
     """
     record = instruction_set(isa)
@@ -30,7 +30,7 @@ def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str, kept:
         return bench.snippet(text, init, unroll, vectors)
     code, setup = _assembled(text, isa), _assembled(init, isa)
     scalable = re.search(record.writing.scalable, f"{text}\n{init}".lower())
-    level = bench.LEVELS[vectors] if vectors else VECTOR_SCALABLE if scalable else VECTOR_FLOAT
+    level = bench.VECTOR_LEVELS[vectors] if vectors else VECTOR_SCALABLE if scalable else VECTOR_FLOAT
     return bench.machine_code(code, setup, instructions(code, isa), unroll, level, isa)
 
 
@@ -68,7 +68,7 @@ def code_kernel(code: bytes, unroll: int, vectors: str, isa: str) -> Kernel:
     record = instruction_set(isa)
     if len(code) % record.step:
         raise UsageError(f"{len(code)} bytes are no whole instructions of {isa}")
-    level = bench.LEVELS[vectors or record.registers.usual]
+    level = bench.VECTOR_LEVELS[vectors or record.registers.usual]
     count = instructions(code, isa) if record.lengths else 1
     return bench.machine_code(code, b"", count, unroll, level, isa)
 

@@ -7,22 +7,26 @@ from collections.abc import Set as AbstractSet
 from cyclescope.measure.plan import LATENCY
 from cyclescope.measure.ports import PORTS
 
-TRYING, LINKS, MEASURING, SECOND = "forms that run", "links", "measuring", "second look"
-THROUGHPUTS, ALONE, ORDER, PAIRED = "throughputs for ports", "forms alone", "order of issue", "pairs"
-WIDTHS, SLOTS, SECOND_SLOTS = "front end", "front-end slots", "front-end slots, second look"
+TRYING, LINKS, MEASURING, TIMED_AGAIN = "forms that run", "links", "measuring", "second look"
+THROUGHPUTS, FORMS_ALONE, ORDER, PAIRED = "throughputs for ports", "forms alone", "order of issue", "pairs"
+FRONT_END_WIDTH, FRONT_END_SLOTS, SECOND_SLOTS = (
+    "front end",
+    "front-end slots",
+    "front-end slots, second look",
+)
 CLASSES, BETWEEN = "classes", "classes against each other"
-AMONG, MEMORY, AGAIN = "ports", "ports for memory", "ports, second look"
-HIDDEN, MODEL = "hidden resources", "model of this machine"
+AMONG, MEMORY, PORTS_AGAIN = "ports", "ports for memory", "ports, second look"
+HIDDEN_RESOURCES, MODEL = "hidden resources", "model of this machine"
 CORE_FACTS = "facts of the core"
-FRESH, DOUBTED, CHECKED = "fresh mixes", "fresh mixes, second look", "calibration"
+FRESH, DOUBTED, CALIBRATING = "fresh mixes", "fresh mixes, second look", "calibration"
 
-_FIRST, _OF_LATENCIES, _LAST = (TRYING, LINKS, MEASURING), (SECOND,), (MODEL,)
-_OF_PORTS = (THROUGHPUTS, ALONE, ORDER, WIDTHS, SLOTS, SECOND_SLOTS, CLASSES, BETWEEN, AMONG, MEMORY, AGAIN,
-             HIDDEN, FRESH, DOUBTED, CHECKED)  # fmt: skip
+_FIRST, _OF_LATENCIES, _LAST = (TRYING, LINKS, MEASURING), (TIMED_AGAIN,), (MODEL,)
+_OF_PORTS = (THROUGHPUTS, FORMS_ALONE, ORDER, FRONT_END_WIDTH, FRONT_END_SLOTS, SECOND_SLOTS, CLASSES,
+             BETWEEN, AMONG, MEMORY, PORTS_AGAIN, HIDDEN_RESOURCES, FRESH, DOUBTED, CALIBRATING)  # fmt: skip
 # Times as long as a short stage takes. Stages of one group differ by less than they do from core to core:
 # what is told of full runs is off by less than a tenth of all.
-_LONG = dict.fromkeys((MEASURING, SECOND, AGAIN), 30.0) | dict.fromkeys(
-    (SLOTS, AMONG, FRESH, DOUBTED, CORE_FACTS), 5.0
+_LONG = dict.fromkeys((MEASURING, TIMED_AGAIN, PORTS_AGAIN), 30.0) | dict.fromkeys(
+    (FRONT_END_SLOTS, AMONG, FRESH, DOUBTED, CORE_FACTS), 5.0
 )
 
 

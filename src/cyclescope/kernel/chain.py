@@ -8,7 +8,7 @@ import msgspec
 
 from cyclescope.isa.dataflow import Pair
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.kernel import CANARY, UNROLLED
+from cyclescope.kernel.kernel import CANARY, WITHOUT_LOOP
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ def chain_of(
     pair: Pair, variant: str, items: list[Use | Instruction], links: tuple[str, ...], count: int
 ) -> Chain:
     """A pair's chain; without a loop where the loop counter would destroy the flag."""
-    flags = UNROLLED if pair.source.part == "flag" and not links else 0
+    flags = WITHOUT_LOOP if pair.source.part == "flag" and not links else 0
     return Chain(pair.source.name, pair.target.name, variant, tuple(items), links, count, flags)
 
 

@@ -11,7 +11,9 @@ from cyclescope.kernel.instruction import Instruction
 NOP = "nop"  # no link: a sequence of NOPs, than which no instruction is faster
 TRANSFER = "transfer.r>v"  # a move to a vector register alone, without restoring the value
 SPACED = " spaced"  # ends the name of a chain through memory with other instructions on its way
-SPACING = 8  # one-cycle instructions there; from five on, the loads of a Golden Cove need not be repeated
+LINK_SPACING = (
+    8  # one-cycle instructions there; from five on, the loads of a Golden Cove need not be repeated
+)
 _ROLES = ("load", "transfer")
 MASK_SYNC = "sync.mask"  # mask operand to result of the instruction that makes masks of vectors
 
@@ -76,6 +78,6 @@ def spaced(cycle: Cycle, fill: tuple[Instruction, str]) -> Cycle:
     return msgspec.structs.replace(
         cycle,
         name=cycle.name + SPACED,
-        items=(*cycle.items, *[instruction] * SPACING),
-        keys=(*cycle.keys, *[key] * SPACING),
+        items=(*cycle.items, *[instruction] * LINK_SPACING),
+        keys=(*cycle.keys, *[key] * LINK_SPACING),
     )

@@ -9,7 +9,7 @@ import msgspec
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 
-CANARY, UNROLLED, FAST, LONG, WATCHED = 1, 2, 4, 8, 16
+CANARY, WITHOUT_LOOP, FAST, LONG, WATCHED = 1, 2, 4, 8, 16
 
 
 class Kernel(msgspec.Struct, frozen=True):
@@ -17,7 +17,7 @@ class Kernel(msgspec.Struct, frozen=True):
 
     `code` and `setup` are machine code; `instructions` counts the instructions of the body.
     `flags` is a combination of CANARY (a throughput kernel: count only samples taken while the core
-    is undisturbed), UNROLLED (no loop around the body), FAST (not slow: a loop of some
+    is undisturbed), WITHOUT_LOOP (no loop around the body), FAST (not slow: a loop of some
     hundred instructions, within 3 KB; with WATCHED a short loop), LONG (the same, of any size) and WATCHED
     (a chain: count only such samples, too).
     """

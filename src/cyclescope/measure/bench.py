@@ -32,7 +32,7 @@ from cyclescope.kernel.state import (
 )
 from cyclescope.kernel.x86_64.registers import ALIAS, BASE, STACK
 from cyclescope.measure.record import STABLE, UNSTABLE
-from cyclescope.measure.sampling import DISAGREE, EMULATED, MOST_ROUNDS, Measurement, once, summarise
+from cyclescope.measure.sampling import DISAGREE, EMULATED_EFFORT, MOST_ROUNDS, Measurement, once, summarise
 
 ROUNDS = 5  # by default: enough for Student's distribution to say something
 _PLACES = 4  # lengths and places of the code in each
@@ -42,7 +42,7 @@ EFFORT = Effort(rounds=_PLACES, want=12, target=50000.0)  # ten times as long: a
 # 97.5 % quantiles of Student's distribution, for 2 readings on
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
-LEVELS = {
+VECTOR_LEVELS = {
     "sse": VECTOR_LEGACY, "avx": VECTOR_VEX128, "avx2": VECTOR_VEX256, "avx512": VECTOR_EVEX512,
     "float": VECTOR_FLOAT, "scalable": VECTOR_SCALABLE,
 }  # fmt: skip
@@ -123,7 +123,7 @@ def level_of(text: str) -> int:
 def snippet(text: str, init: str, unroll: int, vectors: str) -> Kernel:
     """The kernel of an assembly text of x86-64, repeated `unroll` times per body."""
     body = assemble(text)
-    level = LEVELS[vectors] if vectors else level_of(f"{text}\n{init}")
+    level = VECTOR_LEVELS[vectors] if vectors else level_of(f"{text}\n{init}")
     return machine_code(body.code, assemble(init).code if init else b"", body.instructions, unroll, level)
 
 
@@ -217,7 +217,7 @@ def usable(
 def _timed(backend: Backend, kernels: Sequence[Kernel], rounds: int) -> Sequence[Measurement | None]:
     """Measurements of all, or of some where one does not run."""
     if backend.capabilities().emulated:
-        return [_emulated(samples) for samples in _round(backend, kernels, EMULATED)]
+        return [_emulated(samples) for samples in _round(backend, kernels, EMULATED_EFFORT)]
     nop = backend.calibrate().nop
     every = [*kernels, _reference(backend.capabilities().isa)] if _is_whole(nop) else list(kernels)
     samples: list[list[Sample]] = [[] for _ in kernels]

@@ -27,10 +27,10 @@ from cyclescope.backend.base import (
 )
 from cyclescope.kernel.kernel import Kernel
 
-CLEAN, UNSTABLE, NONLINEAR, DISTURBED, FAILED = "clean", "unstable", "nonlinear", "disturbed", "failed"
+CLEAN, UNSTABLE, NONLINEAR, DISTURBED_BLOCK, FAILED = "clean", "unstable", "nonlinear", "disturbed", "failed"
 
-AGREE = 0.02  # relative: passes that differ by less are the same but for the noise
-GRAIN = 0.005  # cycles: below, two values are the same; a tenth of what tells the fastest blocks apart
+_AGREE = 0.02  # relative: passes that differ by less are the same but for the noise
+_GRAIN = 0.005  # cycles: below, two values are the same; a tenth of what tells the fastest blocks apart
 LINEAR = 0.05  # of a block's time: what the halves of the copies may differ by
 AGREEING = 2  # passes
 PASSES, MOST_PASSES = 3, 8  # over all blocks; over those that are not clean after these
@@ -140,7 +140,7 @@ def judged(samples: Sequence[BlockSample]) -> BlockTiming:
     good = [s for s in samples if s.status == OK and s.cycles > 0]
     values = tuple(s.cycles for s in samples if s.status == OK)
     if not good:
-        return BlockTiming(0.0, 0.0, 0.0, DISTURBED, _REASONS[UNCLEAN], passes=values)
+        return BlockTiming(0.0, 0.0, 0.0, DISTURBED_BLOCK, _REASONS[UNCLEAN], passes=values)
     same = agreeing(good)
     cycles = statistics.median(s.cycles for s in same)
     spread = max(s.cycles for s in same) - min(s.cycles for s in same)
@@ -157,13 +157,13 @@ def agreeing(samples: Sequence[BlockSample]) -> list[BlockSample]:
 
 
 def _tolerance(cycles: float) -> float:
-    return max(AGREE * cycles, GRAIN)
+    return max(_AGREE * cycles, _GRAIN)
 
 
 def _verdict(same: Sequence[BlockSample], cycles: float, linearity: float) -> tuple[str, str]:
     if len(same) < AGREEING:
         return UNSTABLE, "no two passes agree"
-    if abs(linearity - 1) * cycles > max(LINEAR * cycles, GRAIN):
+    if abs(linearity - 1) * cycles > max(LINEAR * cycles, _GRAIN):
         return NONLINEAR, f"fewer copies take {linearity:.2f} times as long each"
     return CLEAN, ""
 

@@ -15,7 +15,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from cyclescope.errors import StoreError
 
-VERSION = 1  # of the schema
+SCHEMA_VERSION = 1  # of the schema
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE session (id INTEGER PRIMARY KEY, started TEXT NOT NULL, conditions TEXT NOT NULL);
@@ -200,17 +200,17 @@ def _create(database: sqlite3.Connection, machine: str, isa: str) -> None:
     with database:
         for statement in SCHEMA.strip().split(";"):
             database.execute(statement)
-        meta = [("version", str(VERSION)), ("machine", machine), ("isa", isa)]
+        meta = [("version", str(SCHEMA_VERSION)), ("machine", machine), ("isa", isa)]
         database.executemany("INSERT INTO meta VALUES (?, ?)", meta)
 
 
 def _check_origin(path: Path, meta: Mapping[str, str], machine: str) -> None:
     """Raises StoreError where a store is another version's, or another machine's than the one named."""
     version, owner = meta.get("version", ""), meta.get("machine")
-    if version != str(VERSION):
-        newer = version.isdecimal() and int(version) > VERSION
+    if version != str(SCHEMA_VERSION):
+        newer = version.isdecimal() and int(version) > SCHEMA_VERSION
         raise StoreError(
-            f"the store {path} has version {version or 'none'}, this program works with {VERSION}",
+            f"the store {path} has version {version or 'none'}, this program works with {SCHEMA_VERSION}",
             "update cyclescope" if newer else "measure again into another with {store}",
         )
     if machine and owner != machine:

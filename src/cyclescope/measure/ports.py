@@ -16,10 +16,10 @@ from cyclescope.kernel.variant import Kind, variant_of
 from cyclescope.measure.plan import Experiment, Instances, Key, Planner
 
 ALONE, SLOTS, PORTS, PAIRS = "alone", "slots", "ports", "pairs"
-CYCLES = 4  # that the instances of each of two blocking forms take alone
+_CYCLES = 4  # that the instances of each of two blocking forms take alone
 COUNTED = 4  # of the form whose slots are counted: an error of the loop is so much less for each
 INSTANCES = 2  # of the form under test among blocking instructions
-ENOUGH = 4  # blocking instances with registers of their own
+_ENOUGH = 4  # blocking instances with registers of their own
 _LONG = 100  # instructions: above, a body is a loop of its own
 
 
@@ -126,7 +126,7 @@ class PortPlanner:
         if block is not None and block.reads.isdisjoint(writes) and block.writes.isdisjoint(reads):
             return block
         apart = self.block(blocker, writes | reads)
-        if apart is not None and len(apart.instructions) >= ENOUGH:
+        if apart is not None and len(apart.instructions) >= _ENOUGH:
             return apart
         fixed = frozenset().union(*[self._dialect.addresses(found.form, some) for some in found.registers])
         if block is not None and block.reads.isdisjoint(writes) and block.writes.isdisjoint(fixed):
@@ -170,16 +170,16 @@ class PortPlanner:
     def pair(
         self, first: InstructionForm, second: InstructionForm, widths: tuple[int, int], order: int
     ) -> Question:
-        """Two blocking forms for as long as `CYCLES` of each alone, mixed or one after the other."""
-        variant = f"x{CYCLES}.{order}"
+        """Two blocking forms for as long as `_CYCLES` of each alone, mixed or one after the other."""
+        variant = f"x{_CYCLES}.{order}"
         key = first.id, PAIRS, second.id, "", variant
         return Question(key, partial(self._pair, first, second, widths, order, variant))
 
     def knee(
         self, first: InstructionForm, second: InstructionForm, counts: tuple[int, int], order: int
     ) -> Question:
-        """Two blocking forms that together fill ports: so many of each in a cycle, for `CYCLES` of these."""
-        variant = f"x{CYCLES}.{order}.{counts[0]}.{counts[1]}"
+        """Two blocking forms that together fill ports: so many of each in a cycle, for `_CYCLES` of these."""
+        variant = f"x{_CYCLES}.{order}.{counts[0]}.{counts[1]}"
         key = first.id, PAIRS, second.id, "", variant
         return Question(key, partial(self._pair, first, second, counts, order, variant))
 
@@ -238,7 +238,7 @@ class PortPlanner:
         other = self.block(second) if other is None else other
         if other is None:
             return None
-        items = _spread(one.take(CYCLES * widths[0]), other.take(CYCLES * widths[1]), order)
+        items = _spread(one.take(_CYCLES * widths[0]), other.take(_CYCLES * widths[1]), order)
         level = max(self._dialect.vector_level(first), self._dialect.vector_level(second))
         wide = first if self._dialect.vector_level(first) >= self._dialect.vector_level(second) else second
         state = self.planner.with_vectors(self.planner.instances(wide, 1).kernel.state, level)

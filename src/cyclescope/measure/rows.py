@@ -22,7 +22,7 @@ from cyclescope.measure.plan import Experiment
 from cyclescope.measure.record import FAILED, LESS_THAN_NOTHING, NOISY, STABLE, UNSTABLE, Record
 from cyclescope.measure.sampling import Measurement
 
-LONGEST = 1e12  # cycles: minutes; no kernel is given as long
+_LONGEST = 1e12  # cycles: minutes; no kernel is given as long
 _MOST = 1_000_000  # instances of a form in a kernel
 _FEW = 500  # forms that one query looks up
 INFLATED = 16 << 20  # bytes that a packed kernel or state has at most
@@ -40,8 +40,8 @@ FIELDS = (
 READABLE = " AND ".join(
     (
         *(f"typeof({name}) = 'text'" for name in _TEXTS),
-        f"typeof(cycles) = 'real' AND cycles BETWEEN {LESS_THAN_NOTHING} AND {LONGEST}",
-        f"typeof(spread) = 'real' AND spread BETWEEN 0 AND {LONGEST}",
+        f"typeof(cycles) = 'real' AND cycles BETWEEN {LESS_THAN_NOTHING} AND {_LONGEST}",
+        f"typeof(spread) = 'real' AND spread BETWEEN 0 AND {_LONGEST}",
         f"typeof(count) = 'integer' AND count BETWEEN 1 AND {_MOST}",
         "typeof(exceptions) = 'integer'",
         f"verdict IN ({', '.join(map(repr, _VERDICTS))})",
@@ -178,7 +178,7 @@ def trouble(row: Sequence[Any]) -> str:
             return f"{name} is no text"
     for name in ("cycles", "spread"):
         value = values[name]
-        if not isinstance(value, float) or not abs(value) <= LONGEST or (name == "spread" and value < 0):
+        if not isinstance(value, float) or not abs(value) <= _LONGEST or (name == "spread" and value < 0):
             return f"{name} is {_shown(value)}"
     for name, most in (("count", _MOST), ("exceptions", None)):
         value = values[name]

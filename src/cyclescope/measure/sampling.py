@@ -48,7 +48,7 @@ CROWDED_ROUNDS, CROWDED_TRIES = 4, 100  # rounds and tries then: a third of a fu
 REMEMBERED = 200  # samples as which what was before counts in the share: some seconds
 _SPACING = 4  # batches between two visits of an experiment
 
-EMULATED = Effort(rounds=1, want=1, maximum=1, target=200.0)  # times that mean nothing are taken once
+EMULATED_EFFORT = Effort(rounds=1, want=1, maximum=1, target=200.0)  # times that mean nothing are taken once
 
 NOISE_KEPT, NOISE_NEW = 1000, 50  # kernels whose rounds say how noisy a session is; of them new ones
 
@@ -282,7 +282,7 @@ class Sampler:
         self._effort = effort or Effort(rounds=_ROUNDS)
         self._once = backend.capabilities().emulated
         if self._once:
-            self._effort = EMULATED
+            self._effort = EMULATED_EFFORT
         self._batch = batch
         self._number = 0
         self._noise = {True: RoundNoise(), False: RoundNoise()}  # of throughput kernels, and of chains

@@ -18,7 +18,7 @@ from cyclescope.host.noise import HostNoise, judge
 from cyclescope.host.topology import Topology, read_topology
 
 CALIBRATIONS = 8
-PAUSE = 0.1  # seconds between calibrations: bursts of noise last up to 0.3
+_PAUSE = 0.1  # seconds between calibrations: bursts of noise last up to 0.3
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ def survey(backend: Backend) -> Survey:
         prepare(backend, capabilities.identity.machine)
     for number in range(CALIBRATIONS):
         if number:
-            time.sleep(PAUSE)
+            time.sleep(_PAUSE)
         calibrations.append(backend.calibrate())
     topology = surroundings(backend)
     clean = statistics.mean(c.clean_share for c in calibrations)

@@ -105,7 +105,7 @@ KINDS_IN_TURN: tuple[InFlight, ...] = (
 
 ITSELF = ", onto itself"  # behind a move: its target is its source
 
-GENERAL, VECTOR, VEX, STACKED = "", "vector", "VEX", "stack pointer"  # kinds of loads and stores
+OF_GENERAL, VECTOR, VEX, STACKED = "", "vector", "VEX", "stack pointer"  # kinds of loads and stores
 LOOPED = "in a short loop"  # general registers, by one base
 STACK_UPDATE = "stack pointer behind a push and a pop"
 STACK_MOVES = "moves of the stack pointer"
@@ -141,18 +141,18 @@ class MemoryWay(StrEnum):
     STACK_UPDATED = "read, modified and written, stack pointer"
 
 
-def transfer_subject(bits: int, kind: str = GENERAL) -> str:
+def transfer_subject(bits: int, kind: str = OF_GENERAL) -> str:
     """A load of as much as was stored, of a kind."""
     return f"{bits} bits, {kind}" if kind else f"{bits} bits"
 
 
-def forwarding_subject(stored: int, loaded: int, offset: int, kind: str = GENERAL) -> str:
+def forwarding_subject(stored: int, loaded: int, offset: int, kind: str = OF_GENERAL) -> str:
     """A load of some bits that begins some bytes behind where bits were stored."""
     subject = f"{stored} bits, load of {loaded} at +{offset}"
     return f"{subject}, {kind}" if kind else subject
 
 
-def distance_subject(stores: int, kind: str = GENERAL) -> str:
+def distance_subject(stores: int, kind: str = OF_GENERAL) -> str:
     """A load with so many other stores between its own and it."""
     subject = f"{stores} stores in between"
     return f"{subject}, {kind}" if kind else subject

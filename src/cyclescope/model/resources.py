@@ -15,7 +15,7 @@ from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import port_throughput
 
-FRONT_END = "front end"
+SLOTS_OF_ALL = "front end"
 
 
 def resource_bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float] | None:
@@ -28,7 +28,7 @@ def resource_bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, 
     dispatched = _dispatched(model, mix)
     if dispatched is None:
         return None
-    bounds = {FRONT_END: dispatched, **busy_resources(model, mix)}
+    bounds = {SLOTS_OF_ALL: dispatched, **busy_resources(model, mix)}
     return dict(sorted(bounds.items(), key=lambda bound: -bound[1]))
 
 

@@ -20,7 +20,7 @@ from cyclescope.measure.bench import default_state
 
 PARALLEL = CANARY | FAST  # flags of kernels that are near the width of something
 CHAIN_PLACE = 64  # bytes from the data
-CHAIN = FAST  # of those that wait for their own results
+DEPENDENT = FAST  # of those that wait for their own results
 _SCALED = re.compile(r"[us]imm\d+s(\d+)")  # offsets that count so many bytes
 
 
@@ -88,7 +88,7 @@ class Setting(msgspec.Struct, frozen=True):
     masks: tuple[tuple[int, int], ...] = ()
 
 
-PLAIN = Setting()
+PLAIN_SETTING = Setting()
 
 
 def instruction(table: Table, text: KernelLine) -> Instruction:
@@ -145,7 +145,7 @@ class Assembler:
         self._kernels: dict[_Same, tuple[_Texts, _Texts, Kernel]] = {}
 
     def kernel(
-        self, lines: Sequence[KernelLine], flags: int, setting: Setting = PLAIN,
+        self, lines: Sequence[KernelLine], flags: int, setting: Setting = PLAIN_SETTING,
         setup: Sequence[KernelLine] = (),
     ) -> Kernel:  # fmt: skip
         """The kernel of some lines, after others. Raises KeyError for a form that the table lacks.

@@ -23,7 +23,9 @@ from cyclescope.remarks.remark import Remark
 
 LEAST_LOOKS = 2  # at a kernel: one may be wrong as a whole
 MOST_LOOKS = 7  # at a kernel; beside neighbours that never rest the rest has no value
-PAUSE = 0.1  # seconds before a third look at cores that have neighbours, then twice as long each time: what
+LOOK_PAUSE = (
+    0.1  # seconds before a third look at cores that have neighbours, then twice as long each time: what
+)
 # disturbs lasts for a tenth to some seconds
 _FEWEST = 4  # rounds that have quarters
 
@@ -98,7 +100,7 @@ def look(
     sampler: Sampler,
     experiments: Iterable[Experiment],
     once: bool,
-    pause: float = PAUSE,
+    pause: float = LOOK_PAUSE,
     until: float = math.inf,
 ) -> Pausing[Sequence[Looks]]:
     """Look at kernels until each is settled, or often enough, or `until` (`time.monotonic`) is there.

@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from cyclescope.model.facts import HIGH, MEDIUM, CoreAnswer
-from cyclescope.probe.code import CHAIN, PARALLEL, PLAIN, KernelLine, Setting
+from cyclescope.probe.code import DEPENDENT, PARALLEL, PLAIN_SETTING, KernelLine, Setting
 from cyclescope.probe.interval import Interval
 from cyclescope.remarks.probing import Unclear
 from cyclescope.remarks.remark import NOTHING, Remark
@@ -38,8 +38,8 @@ class Point(msgspec.Struct, frozen=True):
     part: str
     lines: tuple[KernelLine, ...]
     x: int = 0
-    flags: int = CHAIN
-    setting: Setting = PLAIN
+    flags: int = DEPENDENT
+    setting: Setting = PLAIN_SETTING
     count: int = 1
     setup: tuple[KernelLine, ...] = ()
     beside: tuple[KernelLine, ...] = ()
@@ -145,11 +145,13 @@ def first_of(way: Callable[[int], ProbeVerdict], places: Sequence[int]) -> Probe
     raise why or Unresolved(Unclear.UNMEASURED.of())
 
 
-def chain(part: str, *lines: KernelLine, x: int = 0, setting: Setting = PLAIN) -> Point:
+def chain(part: str, *lines: KernelLine, x: int = 0, setting: Setting = PLAIN_SETTING) -> Point:
     """A point that waits for its own results."""
-    return Point(part, lines, x, CHAIN, setting)
+    return Point(part, lines, x, DEPENDENT, setting)
 
 
-def parallel(part: str, *lines: KernelLine, x: int = 0, setting: Setting = PLAIN, count: int = 1) -> Point:
+def parallel(
+    part: str, *lines: KernelLine, x: int = 0, setting: Setting = PLAIN_SETTING, count: int = 1
+) -> Point:
     """A point that is near the width of something."""
     return Point(part, lines, x, PARALLEL, setting, count)

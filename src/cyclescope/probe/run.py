@@ -19,7 +19,7 @@ from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.model.facts import Fact
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.interval import Interval
-from cyclescope.probe.looks import PAUSE, Looks, look
+from cyclescope.probe.looks import LOOK_PAUSE, Looks, look
 from cyclescope.probe.pairs import LEAST_RUNNING, NO_PAIRS, CpuPair, CpuPairs, OtherCpu, running
 from cyclescope.probe.placing import agreed, doubted
 from cyclescope.probe.question import (
@@ -36,7 +36,7 @@ from cyclescope.remarks.probing import NoPairs, NotAsked, Unclear, UnclearPair
 from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.remarks.run import Asking
 
-PROBE = "probe"  # quantity of a store's measurements
+PROBING = "probe"  # quantity of a store's measurements
 _EFFORT = Effort(rounds=4, want=8, target=20000.0)  # four lengths and places of each loop
 HURRY = 80.0  # seconds of the two minutes that a hurry has: then nothing is begun, or looked at a third time.
 # A look that is under way then took up to 14 more where eight programs shared two CPUs.
@@ -98,7 +98,7 @@ def ask(
     `quick` leaves out cases, and pairs, that are no hurry's, and ends after `HURRY`.
     """
     known, listed = backend.capabilities(), list(probes)
-    pause, until = PAUSE if known.real_time else 0.0, time.monotonic() + HURRY if quick else math.inf
+    pause, until = LOOK_PAUSE if known.real_time else 0.0, time.monotonic() + HURRY if quick else math.inf
     counted = known.counters[1:]  # cycles are the first, and no event of a sample
     core = _Core(Sampler(backend, effort), Assembler(table), known.emulated, pause, until, counted)
     early = {
@@ -263,7 +263,7 @@ def _experiments(
     for point in points:
         kernel = assembler.kernel(point.lines, point.flags, point.setting, point.setup)
         part, variant = point.part, _variant(point)
-        made = Experiment(probe.name, PROBE, case.subject, part, variant, kernel, point.count)
+        made = Experiment(probe.name, PROBING, case.subject, part, variant, kernel, point.count)
         other = assembler.kernel(point.beside, point.flags & ~CANARY, point.setting) if point.beside else None
         yield _Made(point.x, made, other)
 
@@ -275,7 +275,7 @@ def _variant(point: Point) -> str:
 def _seen(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Iterator[tuple[Point, Looks]]:
     """The points of a case with their looks."""
     for point in case.points:
-        yield point, looks[probe.name, PROBE, case.subject, point.part, _variant(point)]
+        yield point, looks[probe.name, PROBING, case.subject, point.part, _variant(point)]
 
 
 def _readings(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Readings:

@@ -27,7 +27,7 @@ LIKE = 0.25  # of what more of them cost: what differs by more has another limit
 ORDER_COUNTS = 0.04
 IN_A_SLOT = 2  # instructions, one of them a NOP, at the most
 TARGETS = "efgh"  # registers that nothing reads
-RUNS = ((1, 3), (9, 11))  # of NOPs between two others: odd ones, and the even one as long as both on average
+_RUNS = ((1, 3), (9, 11))  # of NOPs between two others: odd ones, and the even one as long as both on average
 AGREEING_PAIRS = 2  # of units: one pair alone may have a limit that is by chance that of all three
 _TIMES = 12  # rounds of units in a body, which all of them and pairs share evenly
 _UNITS_BEFORE = 2  # of the three: what stands before runs of NOPs
@@ -61,7 +61,7 @@ def slot_points(isa: str) -> Iterator[Point]:
     nop, units = FILLERS[isa]
     yield parallel(_NOPS, *written(isa, *[nop] * _TIMES), count=_TIMES)
     for unit, text in enumerate(units[:_UNITS_BEFORE]):
-        for odd in RUNS:
+        for odd in _RUNS:
             for part, runs in ((_ODD, odd), (_EVEN, (sum(odd) // 2,) * 2)):
                 yield parallel(_behind(part, unit, odd), *_parted(isa, text, nop, runs))
     for some in (units, *combinations(units, 2)):
@@ -88,7 +88,7 @@ def nops_share(readings: Readings) -> bool:
 
     Where code lies, and what disturbs, only add to the least that an order takes.
     """
-    pairs = [(_behind(_ODD, *run), _behind(_EVEN, *run)) for run in product(range(_UNITS_BEFORE), RUNS)]
+    pairs = [(_behind(_ODD, *run), _behind(_EVEN, *run)) for run in product(range(_UNITS_BEFORE), _RUNS)]
     orders = [(readings.get(odd), readings.get(even)) for odd, even in pairs if readings.places(odd)]
     if any(_is_less(odd, even) or _is_less(even, odd) for odd, even in orders):
         return True

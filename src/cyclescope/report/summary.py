@@ -12,12 +12,13 @@ import msgspec
 from cyclescope.backend.base import without_address
 from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.refute.calibration import stored_verdicts
-from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM, FormTiming
+from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Missing, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.report.card import EMULATED
 from cyclescope.report.words import calibration_lines, counted

@@ -34,7 +34,7 @@ NOTIONS = (UNROLLED, LOOP)  # in which a block is timed; KERNELS are loops of co
 
 
 LOOPS_BACK, COUNTER_SHIFT = 1, 8  # flags of a block's kernel; see native/protocol.h
-LONGEST = 0x3FFF  # bytes of a block: eight copies are within a region of the runner
+_LONGEST = 0x3FFF  # bytes of a block: eight copies are within a region of the runner
 MXCSR = 0x1F80 | 0x8040  # denormals are zeros: memory holds small integers
 
 
@@ -127,7 +127,7 @@ def _unfit(origin: ProgramBlock, block: Block) -> Remark:
         return Unfit.BRANCHES.of()
     if _used(block).intersection(instruction_set(origin.isa).registers.kept):
         return Unfit.KEPT.of()
-    return Unfit.LONG.of() if len(origin.code) > LONGEST else NOTHING
+    return Unfit.LONG.of() if len(origin.code) > _LONGEST else NOTHING
 
 
 def _free(block: Block) -> Iterator[int]:

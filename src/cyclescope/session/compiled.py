@@ -27,7 +27,7 @@ from cyclescope.analyze.choose.source import Choice, read_block, read_program
 from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.host.uname import host_isa
-from cyclescope.measure.blocks import CLEAN, DISTURBED, LINEAR, NONLINEAR, UNSTABLE, BlockTiming, failed
+from cyclescope.measure.blocks import CLEAN, DISTURBED_BLOCK, LINEAR, NONLINEAR, UNSTABLE, BlockTiming, failed
 from cyclescope.remarks.blocks import Untimed
 from cyclescope.session.blocks import KERNELS, BlockCase, ProgramBlock
 
@@ -36,16 +36,18 @@ _ROUNDS = 128  # what numbers of rounds are multiples of
 _FEW = 3  # the slope is between a part of the rounds that a loop can do, one of so many, and all of them
 _COUNTED = (128, 384)  # the same for the run step by step
 SAMPLES, NANOSECONDS = 60, 20_000.0
-_PASSES, AGREE = 5, 0.02  # runs of the program; what two of them differ by at most
+_PASSES, _AGREE = 5, 0.02  # runs of the program; what two of them differ by at most
 _MOST_PASSES = 24  # runs where none agrees with the quickest
 _TRIES = 6  # runs with fewer rounds, until one is as it should be: noise makes slopes differ
 FEWEST = 6  # samples of a run between quiet moments
-QUIET = 0.03  # relative: what NOPs, or trips, take more than undisturbed; ends of loops and noise take one
+QUIET_LOOP = (
+    0.03  # relative: what NOPs, or trips, take more than undisturbed; ends of loops and noise take one
+)
 _HICCUPS = 2  # samples of a run that are too short by one of the clock's
 _MOSTLY = 0.95  # of the steps have to be those of the loop
 _PATIENCE = 60.0  # seconds for the compiler, and for a run: each takes one, on a quiet machine
 COMPILERS = ("gcc", "clang", "cc")
-LEVELS = (("-O2",), ("-O3", "-march=native"))
+_LEVELS = (("-O2",), ("-O3", "-march=native"))
 
 _Report = Callable[[int, int], None]
 
@@ -93,7 +95,7 @@ def builds(folder: Path | None = None) -> list[Build]:
     found = list(compilers())
     if not found:
         raise BackendUnavailable("no C compiler here", "install gcc or clang, or give blocks of machine code")
-    return [Build(file, name, level) for file in files for name in found for level in LEVELS]
+    return [Build(file, name, level) for file in files for name in found for level in _LEVELS]
 
 
 def compilers() -> Iterator[str]:
@@ -160,7 +162,7 @@ class _Tried:
         if self._reason or len(self._runs) < _PASSES:
             return bool(self._reason)
         first, second = [*self._values(), inf, inf][:2]
-        return second <= first * (1 + AGREE) < inf
+        return second <= first * (1 + _AGREE) < inf
 
     def _values(self) -> list[float]:
         """Cycles per round of the runs: what is quiet is known the better the more there were."""
@@ -184,7 +186,7 @@ class _Tried:
         values = self._values()
         same = _agreeing(values)
         if not values:
-            return BlockTiming(0.0, 0.0, 1.0, DISTURBED, Untimed.DISTURBED.value)
+            return BlockTiming(0.0, 0.0, 1.0, DISTURBED_BLOCK, Untimed.DISTURBED.value)
         cycles, spread = statistics.median(same), same[-1] - same[0]
         if len(same) < 2:
             return BlockTiming(cycles, spread, 1.0, UNSTABLE, Untimed.NO_TWO_AGREE.value, 0, tuple(values))
@@ -310,12 +312,12 @@ class _Quiet:
         """Trips of another run."""
         ticks = found.ticks
         if ticks > 0:
-            self.trip = min(self.trip, max(floor(_least(found.trips(ticks)) + QUIET), 1))
+            self.trip = min(self.trip, max(floor(_least(found.trips(ticks)) + QUIET_LOOP), 1))
 
     def moments(self, found: _Samples, ticks: float) -> list[bool]:
         """Which samples were followed by a quiet moment."""
         nops = found.nops(ticks)
-        limits = [(self.nop or _least(nops)) * (1 + QUIET), self.trip * (1 + QUIET)]
+        limits = [(self.nop or _least(nops)) * (1 + QUIET_LOOP), self.trip * (1 + QUIET_LOOP)]
         return [
             nop <= limits[0] and trip <= limits[1] for nop, trip in zip(nops, found.trips(ticks), strict=True)
         ]
@@ -323,7 +325,7 @@ class _Quiet:
 
 def _agreeing(values: Sequence[float]) -> list[float]:
     """The lowest of sorted values that others agree with, and those: a neighbour only adds time."""
-    some = [[v for v in values if low <= v <= low * (1 + AGREE)] for low in values]
+    some = [[v for v in values if low <= v <= low * (1 + _AGREE)] for low in values]
     return next((same for same in some if len(same) > 1), some[0] if some else [])
 
 

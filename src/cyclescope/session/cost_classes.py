@@ -11,13 +11,14 @@ from contextlib import closing
 
 import msgspec
 
-from cyclescope.infer.timing.results import EXACT, LOW
+from cyclescope.infer.timing.results import EXACT
 from cyclescope.isa.table import load_table
 from cyclescope.measure.kernels import ShownKernel, shown_kernels
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.store import Store
 from cyclescope.model.comparison.agreement import Comparison, Match, Quantity, compare
+from cyclescope.model.facts import LOW
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import notation
 from cyclescope.session.subjects import Subject

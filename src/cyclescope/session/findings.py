@@ -13,7 +13,7 @@ from itertools import combinations
 
 import msgspec
 
-from cyclescope.infer.timing.results import EXACT, LOW, UPPER_BOUND, FormTiming, Latency
+from cyclescope.infer.timing.results import EXACT, UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import mnemonics
@@ -21,6 +21,7 @@ from cyclescope.isa.table import Table, load_table
 from cyclescope.kernel.variant import Kind
 from cyclescope.model.comparison.agreement import RELATIVE, Comparison, Match, Quantity, compare
 from cyclescope.model.comparison.explanations import Reason
+from cyclescope.model.facts import LOW
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import notation, port_throughput
 from cyclescope.remarks.findings import About, Rule, Unexpected

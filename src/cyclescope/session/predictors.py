@@ -31,8 +31,8 @@ from cyclescope.session.blocks import decoded, placed
 from cyclescope.session.machines import stand_in_for, vendor_of
 
 ANALYTIC, SIMULATED, LLVM_MCA, OSACA = "analytic", "simulated", "llvm-mca", "osaca"
-NAMES = (ANALYTIC, SIMULATED, LLVM_MCA, OSACA)
-DEFAULT = (ANALYTIC, SIMULATED, LLVM_MCA)
+PREDICTOR_NAMES = (ANALYTIC, SIMULATED, LLVM_MCA, OSACA)
+USUAL_PREDICTORS = (ANALYTIC, SIMULATED, LLVM_MCA)
 
 
 class BlockAnswer(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ def predictors(names: Sequence[str], machine: MachineModel) -> tuple[list[BlockP
     found, absent = [], {}
     for name in names:
         if name not in _MAKERS:
-            raise UsageError(f"there is no predictor {name!r}", f"choose from {', '.join(NAMES)}")
+            raise UsageError(f"there is no predictor {name!r}", f"choose from {', '.join(PREDICTOR_NAMES)}")
         try:
             found.append(_MAKERS[name](machine))
         except (BackendUnavailable, UsageError) as error:

@@ -26,7 +26,7 @@ from cyclescope.remarks.elsewhere import NotCompared
 from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.session.machines import load_model
 
-QUANTITIES = (THROUGHPUT, LATENCY)
+REPLAYED = (THROUGHPUT, LATENCY)
 SAMPLE = 200  # kernels: a share of one in ten is known within a twentieth
 # Share of kernels that may differ between two runs on machines of one kind. Two full runs of one machine had
 # one in 25; another core differs in most.
@@ -126,7 +126,7 @@ def open_model(name: str, isa: str) -> Backend:
 
 def verified(store: Store, backend: Backend, sample: int = SAMPLE, seed: int = 0) -> Replay:
     """A random sample of a store's stable kernels, byte by byte as they are stored, on another backend."""
-    known = [one for one in store.records_of(QUANTITIES) if one.verdict == STABLE]
+    known = [one for one in store.records_of(REPLAYED) if one.verdict == STABLE]
     if not known:
         raise StoreError(f"{store.path} has no stable measurement to repeat", "run {measure} first")
     chosen = random.Random(seed).sample(known, min(sample, len(known)))  # noqa: S311 - no secret
@@ -180,7 +180,7 @@ def _planned(store: Store, table: Table, forms: Collection[str]) -> tuple[_Plann
             continue
         made = {one.key: one for one in (*planner.throughput(form), *planner.latency(form))}
         for kernel in kernels:
-            if kernel.record.quantity not in QUANTITIES:
+            if kernel.record.quantity not in REPLAYED:
                 continue
             experiment = made.get(kernel.record.key)
             if why := _why_not(kernel.record, kernel.code, experiment):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from cyclescope.errors import UsageError
-from cyclescope.model.comparison.agreement import CYCLES, RELATIVE, Quantity
+from cyclescope.model.comparison.agreement import CYCLES_APART, RELATIVE, Quantity
 from cyclescope.model.machine import FormCost, MachineModel
 
 
@@ -41,7 +41,7 @@ class SpreadValue(msgspec.Struct, frozen=True):
     @property
     def agrees(self) -> bool:
         """Whether all are equal within the tolerance of comparisons."""
-        within = CYCLES if self.quantity is Quantity.LATENCY else RELATIVE * max(self.known)
+        within = CYCLES_APART if self.quantity is Quantity.LATENCY else RELATIVE * max(self.known)
         return self.spread <= within
 
 

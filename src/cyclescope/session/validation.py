@@ -351,7 +351,7 @@ class Miss(msgspec.Struct, frozen=True):
     explanation: str
 
 
-ALIKE = 0.03  # relative: a bound that is so near to what was measured may be what decides
+_ALIKE = 0.03  # relative: a bound that is so near to what was measured may be what decides
 
 
 def worst(part: ValidationSection, name: str, number: int) -> list[Miss]:
@@ -377,7 +377,7 @@ def explained(measured: float, answer: BlockAnswer) -> str:
     predicted = answer.cycles or 0.0
     if not answer.bounds:
         return OffBy.NO_BOUNDS.of().text
-    near = (n for n, c in answer.bounds.items() if abs(c - measured) <= ALIKE * measured)
+    near = (n for n, c in answer.bounds.items() if abs(c - measured) <= _ALIKE * measured)
     like = [name for name in near if name != answer.bound]
     if predicted > measured:
         put = answer.bound, answer.bounds.get(answer.bound, predicted)

@@ -21,7 +21,7 @@ import msgspec
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.model.machine import BINDINGS, IDEAL
 
-ONE = 1024  # parts of a cycle, parts of a slot
+PARTS_OF_ONE = 1024  # parts of a cycle, parts of a slot
 MOST_PORTS = QUEUES = 64
 MOST_OPERATIONS, MOST_TARGETS = 256, 32
 UNLIMITED = 1 << 20  # entries of a buffer whose size is not known
@@ -90,8 +90,8 @@ class Layout(msgspec.Struct, frozen=True):
         if not 1 <= self.ports <= MOST_PORTS or self.width <= 0 or len(self.queues) > QUEUES:
             raise UsageError(f"no core with {self.ports} ports, {self.width:g} slots per cycle")
         words = [
-            max(round(self.width * ONE), 1), self.reorder_buffer, self.load_buffer, self.store_buffer,
-            int(self.in_order), BINDINGS.index(self.policy), self.ports, len(self.queues),
+            max(round(self.width * PARTS_OF_ONE), 1), self.reorder_buffer, self.load_buffer,
+            self.store_buffer, int(self.in_order), BINDINGS.index(self.policy), self.ports, len(self.queues),
             _signed(self.announcing), len(self.clusters), _signed(self.single),
         ]  # fmt: skip
         for ports, entries in self.queues:
@@ -146,7 +146,7 @@ class Template(msgspec.Struct, frozen=True):
     def words(self) -> array[int]:
         """The template as the engine reads it."""
         words = [
-            round(self.slots * ONE), int(self.microcoded), self.entries, self.loads, self.stores,
+            round(self.slots * PARTS_OF_ONE), int(self.microcoded), self.entries, self.loads, self.stores,
             len(self.latencies), len(self.base), len(self.work), *map(_parts, self.base),
         ]  # fmt: skip
         for row in self.latencies:
@@ -318,7 +318,7 @@ def _check(status: int) -> None:
 
 
 def _parts(cycles: float | None) -> int:
-    return _NEVER if cycles is None else round(cycles * ONE)
+    return _NEVER if cycles is None else round(cycles * PARTS_OF_ONE)
 
 
 def _signed(ports: int) -> int:

@@ -17,7 +17,15 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import units
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.simulate.cost import Ends, moves_base
-from cyclescope.simulate.step import FIRST, NOWHERE, POINTER, UNREAD, BaseMove, EngineAccess, EngineStep
+from cyclescope.simulate.step import (
+    FIRST_REGISTER,
+    NOWHERE,
+    POINTER,
+    UNREAD,
+    BaseMove,
+    EngineAccess,
+    EngineStep,
+)
 
 UNKNOWN_SIZE = 16  # bytes that an access of a length vector registers decide about takes
 _NUMBER = re.compile(r"#?(-?(?:0x[0-9a-f]+|\d+))")
@@ -50,7 +58,7 @@ class FixedWidth:
         return found + [nowhere] * (count(values.form, node, self.isa) - len(found))
 
     def _location(self, unit: str) -> int:
-        return self._locations.setdefault(unit, FIRST + len(self._locations))
+        return self._locations.setdefault(unit, FIRST_REGISTER + len(self._locations))
 
     def counts(self, ends: Ends) -> tuple[list[int], list[int]]:
         """Registers behind every source and every target."""

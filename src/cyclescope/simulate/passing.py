@@ -15,7 +15,7 @@ from cyclescope.simulate.engine import Template
 
 RENAMED, BOTH_RENAMED, FAILED = "renamed", "updated", "failed"
 _Row = tuple[float | None, ...]
-STACK, SAME, ANY = "stack", "same", "any"  # bases that are renamed
+BY_STACK, SAME, ANY = "stack", "same", "any"  # bases that are renamed
 
 
 class PassedAccess(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class PassedAccess(msgspec.Struct, frozen=True):
 class Passing(msgspec.Struct, frozen=True):
     """What a core does about loads of what is still on its way to the cache; nothing special by default.
 
-    `renamed` says whose value needs no time: "" none, STACK by the stack pointer, SAME by registers that the
+    `renamed` says whose value needs no time: "" none, BY_STACK by it, SAME by registers that the
     store was addressed by, too, and that were not written since, ANY by any registers. Accesses of fewer bits
     than `narrowest` or with more than `distance` stores in between are not renamed. A load that needs bytes
     of several stores, or of a store and the cache, takes `failed` cycles longer.
@@ -72,7 +72,7 @@ class Passing(msgspec.Struct, frozen=True):
         fits = self.narrowest <= bits <= self.widest and between <= self.distance
         if not self.renamed or not fits or (store.address, store.size) != (load.address, load.size):
             return False
-        if self.renamed == STACK:
+        if self.renamed == BY_STACK:
             return load.on_stack and store.on_stack
         return self.renamed == ANY or (store.base == load.base and not _rewritten(store, load, written))
 

@@ -9,7 +9,7 @@ import msgspec
 from cyclescope.kernel.state import STACK_TOP, MachineState
 
 NOWHERE, UNREAD = 0, 1  # locations that nothing writes, and that nothing reads
-FIRST = 2  # location of a register
+FIRST_REGISTER = 2  # location of a register
 POINTER = -1  # instead of a register's number: AArch64's stack pointer, which is no general register
 
 

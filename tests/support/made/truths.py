@@ -12,7 +12,7 @@ from cyclescope.model.machine import MachineModel
 from cyclescope.probe.core.fusion import WITH
 from cyclescope.probe.core.moves import ITSELF
 from cyclescope.simulate.front_end import FrontEnd
-from cyclescope.simulate.passing import ANY, SAME, STACK, Passing
+from cyclescope.simulate.passing import ANY, BY_STACK, SAME, Passing
 
 FIRSTS = ("CMP", "TEST", "AND", "ADD", "SUB", "OR", "XOR", "INC", "DEC", "NEG", "ADC", "BT")
 BRANCHES = ("JE", "JB", "JBE", "JL", "JLE", "JS", "JO", "JP")
@@ -50,7 +50,7 @@ def fused(front_end: FrontEnd, subject: str) -> CoreAnswer:
 def draw_passing(seed: int) -> Passing:
     """A way through memory with drawn conditions."""
     draw = random.Random(seed)
-    renamed = draw.choice(("", STACK, SAME, ANY))
+    renamed = draw.choice(("", BY_STACK, SAME, ANY))
     return Passing(renamed, draw.choice((8, 32)), draw.choice((64, 128)), draw.choice((6, 13, 1 << 20)),
                    failed=draw.choice((8.0, 14.0)))  # fmt: skip
 
@@ -68,7 +68,7 @@ def is_renamed(passing: Passing, subject: str) -> bool:
         and between <= passing.distance
         and "load of" not in subject
     )
-    by_base = {"": False, STACK: stacked, SAME: not rewritten, ANY: True}[passing.renamed]
+    by_base = {"": False, BY_STACK: stacked, SAME: not rewritten, ANY: True}[passing.renamed]
     return fits and by_base
 
 

@@ -43,7 +43,7 @@ def runner(tmp_path, monkeypatch):
     """Make the runner that the backend finds."""
     path = tmp_path / "runner"
     monkeypatch.setenv("CYCLESCOPE_RUNNER", str(path))
-    monkeypatch.setattr(survey, "PAUSE", 0.0)
+    monkeypatch.setattr(survey, "_PAUSE", 0.0)
     return lambda changes: fake_runner(path, changes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.backend.base import Calibration
-from cyclescope.backend.canary import FILE, known_bases, prepare
+from cyclescope.backend.canary import CANARY_FILE, known_bases, prepare
 
 CPU = "AuthenticAMD 1a-2-1"
 
@@ -24,7 +24,7 @@ class Runner:
 @pytest.fixture(autouse=True)
 def kept(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "cyclescope" / FILE
+    return tmp_path / "cyclescope" / CANARY_FILE
 
 
 def prepared(found, machine=CPU):
@@ -67,7 +67,7 @@ def test_a_file_that_says_nothing_is_written_anew(kept, content):
     assert known_bases() == {}
     assert prepared(0.125) == [0.0]
     assert known_bases() == {CPU: 0.125}
-    assert [path.name for path in kept.parent.iterdir()] == [FILE]
+    assert [path.name for path in kept.parent.iterdir()] == [CANARY_FILE]
 
 
 @pytest.mark.parametrize("nop", [0.0, -1.0, 0.01, 1000.0])

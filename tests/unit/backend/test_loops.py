@@ -13,7 +13,7 @@ from cyclescope.backend import loops
 from cyclescope.backend.loops import Loops, loop_copies, one_loop, two_lengths
 from cyclescope.backend.simulated import LOUD, Noise, SimulatedBackend
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.kernel import CANARY, FAST, UNROLLED, WATCHED, kernel_of
+from cyclescope.kernel.kernel import CANARY, FAST, WATCHED, WITHOUT_LOOP, kernel_of
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure import bench
 from cyclescope.measure.record import STABLE
@@ -126,11 +126,11 @@ def test_slow_kernels_have_short_loops(kernel):
     assert loop_copies(slow, 0) == 100
     assert loop_copies(slow, 1) == 75
     assert one_loop(slow)
-    assert not one_loop(kernel((IMUL,), flags=CANARY | UNROLLED))
+    assert not one_loop(kernel((IMUL,), flags=CANARY | WITHOUT_LOOP))
     assert not one_loop(kernel((IMUL,), flags=0))
     assert one_loop(kernel((IMUL,), flags=WATCHED))
     assert not one_loop(kernel((IMUL,), flags=WATCHED | FAST))
-    assert not one_loop(kernel((IMUL,), flags=WATCHED | UNROLLED))
+    assert not one_loop(kernel((IMUL,), flags=WATCHED | WITHOUT_LOOP))
 
 
 def test_jitter_is_part_of_the_error(kernel, quick):

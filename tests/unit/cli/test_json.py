@@ -95,7 +95,7 @@ def test_what_is_wrong_is_not_in_the_schema(cyclescope, store):
     ],
 )
 def test_other_commands(cyclescope, machine, monkeypatch, arguments, fields):
-    monkeypatch.setattr("cyclescope.measure.survey.PAUSE", 0)
+    monkeypatch.setattr("cyclescope.measure.survey._PAUSE", 0)
     done = cyclescope(*arguments, "--json")
     assert (done.code, done.err) == (0, "")
     data = json.loads(done.out)

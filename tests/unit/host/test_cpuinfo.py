@@ -6,7 +6,7 @@ import pytest
 
 from cyclescope.host.cpuinfo import leaves_from_files
 from cyclescope.host.features import features
-from cyclescope.host.identity import AARCH64, RISCV64, RUNNER_LEAF, as_leaves, identify
+from cyclescope.host.identity import OF_AARCH64, OF_RISCV64, RUNNER_LEAF, as_leaves, identify
 
 PI3 = """\
 processor\t: 0
@@ -50,7 +50,7 @@ X86 = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\n"
 
 
 def found(isa, cpuinfo, model="", compatible="", product="", cpu=0, leaves=()):
-    own = {"aarch64": AARCH64, "riscv64": RISCV64}[isa]
+    own = {"aarch64": OF_AARCH64, "riscv64": OF_RISCV64}[isa]
     known = {RUNNER_LEAF: (0, own, 0, 0), **dict(leaves)}
     texts = [text or None for text in (cpuinfo, model, compatible, product)]
     return identify(known | as_leaves(leaves_from_files(isa, cpu, known, texts)))
@@ -106,7 +106,7 @@ def test_riscv_boards_without_numbers_are_told_apart():
 def test_extensions_that_have_no_letter():
     """Of kernels without riscv_hwprobe; where there is one, it is what counts."""
     cpuinfo = "processor: 0\nisa: rv64imafdc_zba_zbb_zve32x_znosuch\n"
-    known = {RUNNER_LEAF: (0, RISCV64, 0, 0), (0x100, 0): (0x112D, 0, 0, 0)}
+    known = {RUNNER_LEAF: (0, OF_RISCV64, 0, 0), (0x100, 0): (0x112D, 0, 0, 0)}
     rows = leaves_from_files("riscv64", 0, known, [cpuinfo, None, None, None])
     assert features(known | as_leaves(rows)) - features(known) == {"ZBA", "ZBB", "ZVE32X"}
     probed = known | {(4, 0): (0, 0, 0, 0)}

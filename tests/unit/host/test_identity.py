@@ -10,10 +10,10 @@ from cyclescope.host import aarch64, riscv64, x86_64
 from cyclescope.host.clock import clock_name
 from cyclescope.host.features import features, known, lacking, remarks
 from cyclescope.host.identity import (
-    AARCH64,
-    RISCV64,
+    OF_AARCH64,
+    OF_RISCV64,
+    OF_X86_64,
     RUNNER_LEAF,
-    X86_64,
     Hypervisor,
     as_leaves,
     hwprobe,
@@ -107,7 +107,7 @@ def test_the_brand_without_its_padding():
 def test_a_hypervisor_says_so():
     assert identify(cpuid("GenuineIntel", 0x000906EA, ecx=1 << 31)).hypervisor is Hypervisor.THERE
     assert identify(cpuid("GenuineIntel", 0x000906EA)).hypervisor is Hypervisor.NONE
-    other = {RUNNER_LEAF: (0, AARCH64, 0, 0)}
+    other = {RUNNER_LEAF: (0, OF_AARCH64, 0, 0)}
     assert identify(other).hypervisor is Hypervisor.UNTOLD, "it does not tell programs"
 
 
@@ -166,14 +166,14 @@ def words(*values):
 
 def arm(midr=0, hwcap=0, hwcap2=0, hwcap3=0):
     return {
-        RUNNER_LEAF: (0, AARCH64, 0, 0), (1, 0): words(midr, 0), (2, 0): words(hwcap, hwcap2),
+        RUNNER_LEAF: (0, OF_AARCH64, 0, 0), (1, 0): words(midr, 0), (2, 0): words(hwcap, hwcap2),
         (2, 1): words(hwcap3, 0),
     }  # fmt: skip
 
 
 def riscv(hwcap=0, **keys):
     probed = {(int(key[1:]), 0): words(value, 0) for key, value in keys.items()}
-    return {RUNNER_LEAF: (0, RISCV64, 0, 0), (0x100, 0): words(hwcap, 32)} | probed
+    return {RUNNER_LEAF: (0, OF_RISCV64, 0, 0), (0x100, 0): words(hwcap, 32)} | probed
 
 
 # (MIDR_EL1, vendor, LLVM's name, name of the machine), from the technical reference manuals
@@ -229,9 +229,9 @@ def test_names_are_those_of_machine_models():
 
 
 def test_which_instruction_set_leaves_are_of():
-    assert isa_of({}) == X86_64
-    assert isa_of(arm()) == AARCH64
-    assert isa_of(riscv()) == RISCV64
+    assert isa_of({}) == OF_X86_64
+    assert isa_of(arm()) == OF_AARCH64
+    assert isa_of(riscv()) == OF_RISCV64
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_unaligned_accesses(keys, said):
         ({}, "time-stamp counter"),
         (arm(), "generic timer (cntvct_el0)"),
         (riscv(), "timer (time)"),
-        (riscv() | {RUNNER_LEAF: (2, RISCV64, 0, 0)}, "core cycles (cycle)"),
+        (riscv() | {RUNNER_LEAF: (2, OF_RISCV64, 0, 0)}, "core cycles (cycle)"),
     ],
 )
 def test_clocks(leaves, name):
@@ -296,7 +296,9 @@ def test_remarks():
     assert remarks(cpuid("GenuineIntel", 0x000906EA)) == ()
 
 
-@pytest.mark.parametrize(("isa", "number", "missing"), [("aarch64", AARCH64, 40), ("riscv64", RISCV64, 45)])
+@pytest.mark.parametrize(
+    ("isa", "number", "missing"), [("aarch64", OF_AARCH64, 40), ("riscv64", OF_RISCV64, 45)]
+)
 def test_the_tables_and_the_kernel_speak_of_the_same_features(isa, number, missing):
     named = {n for form in load_table(isa) for f in form.features for o in f.split("|") for n in o.split("+")}
     unknown = named - known(number)
@@ -308,9 +310,15 @@ def test_the_tables_and_the_kernel_speak_of_the_same_features(isa, number, missi
 
 def test_no_instruction_set_knows_what_another_one_leaves_open(table):
     """`lacking` takes no notice of the instruction set."""
-    for isa, one in ((X86_64, table), (AARCH64, load_table("aarch64")), (RISCV64, load_table("riscv64"))):
+    for isa, one in (
+        (OF_X86_64, table),
+        (OF_AARCH64, load_table("aarch64")),
+        (OF_RISCV64, load_table("riscv64")),
+    ):
         named = {n for form in one for f in form.features for o in f.split("|") for n in o.split("+")}
-        others = {name for other in (X86_64, AARCH64, RISCV64) for name in known(other) if other != isa}
+        others = {
+            name for other in (OF_X86_64, OF_AARCH64, OF_RISCV64) for name in known(other) if other != isa
+        }
         assert not (named - known(isa)) & others
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cyclescope.errors import StoreError
-from cyclescope.measure.database import VERSION
+from cyclescope.measure.database import SCHEMA_VERSION
 from cyclescope.measure.merge import merge_files
 from cyclescope.measure.record import NOISY
 from cyclescope.measure.store import Store
@@ -203,7 +203,7 @@ def test_a_database_of_another_program(path, readonly, tables):
 @BOTH
 def test_a_store_of_a_newer_version(path, readonly):
     filled(path)
-    spoil(path, "UPDATE meta SET value = ? WHERE key = 'version'", str(VERSION + 1))
+    spoil(path, "UPDATE meta SET value = ? WHERE key = 'version'", str(SCHEMA_VERSION + 1))
     assert "update cyclescope" in opening(path, readonly)
 
 

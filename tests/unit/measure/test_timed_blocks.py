@@ -10,7 +10,7 @@ from cyclescope.measure.bench import default_state
 from cyclescope.measure.blocks import (
     BATCH,
     CLEAN,
-    DISTURBED,
+    DISTURBED_BLOCK,
     FAILED,
     MOST_PASSES,
     NONLINEAR,
@@ -85,7 +85,7 @@ def test_of_two_sets_the_larger_counts_and_of_equal_ones_the_faster():
 def test_disturbed_passes_have_no_say():
     assert judged([sample(1.0), sample(9.0, UNCLEAN), sample(1.0)]).verdict == CLEAN
     found = judged([sample(1.0, UNCLEAN)] * 3)
-    assert (found.verdict, found.cycles) == (DISTURBED, 0.0)
+    assert (found.verdict, found.cycles) == (DISTURBED_BLOCK, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
 from cyclescope.model.ports import resource_ports
-from cyclescope.model.resources import FRONT_END, mix_throughput, resource_bounds, resource_throughput
+from cyclescope.model.resources import SLOTS_OF_ALL, mix_throughput, resource_bounds, resource_throughput
 
 ADD = FormCost(1, (Operation((0, 1)),), throughput=0.5, resources={"p01": 1})
 MUL = FormCost(1, (Operation((1,)),), throughput=1, resources={"p01": 1, "p1": 1})
@@ -38,7 +38,7 @@ def test_names_of_ports_may_be_words():
 
 def test_every_resource_has_a_bound():
     assert resource_bounds(MODEL, {"ADD": 2, "MUL": 1}) == {
-        "p01": 1.5, "ADD": 1, "MUL": 1, "p1": 1, FRONT_END: 0.75,
+        "p01": 1.5, "ADD": 1, "MUL": 1, "p1": 1, SLOTS_OF_ALL: 0.75,
     }  # fmt: skip
 
 
@@ -48,8 +48,8 @@ def test_every_resource_has_a_bound():
         ({"ADD": 2, "MUL": 1}, 1.5, "p01"),
         ({"ADD": 1, "MUL": 3}, 3, "MUL"),
         ({"SLOW": 1, "ADD": 1}, 3, "SLOW"),
-        ({"SLOW": 0.25, "NO_PORTS": 8}, 2.125, FRONT_END),
-        ({}, 0, FRONT_END),
+        ({"SLOW": 0.25, "NO_PORTS": 8}, 2.125, SLOTS_OF_ALL),
+        ({}, 0, SLOTS_OF_ALL),
     ],
 )
 def test_the_fullest_resource_decides(mix, cycles, bound):
@@ -83,8 +83,8 @@ def test_ports_that_are_not_known_are_not_guessed():
 
 def test_a_front_end_that_divides_nothing_takes_the_order_into_account():
     model = msgspec.structs.replace(MODEL, core=Core(3, whole=True))
-    assert resource_bounds(model, {"SLOW": 2})[FRONT_END] == 2
-    assert resource_bounds(model, {"SLOW": 1, "ADD": 1})[FRONT_END] == 1
+    assert resource_bounds(model, {"SLOW": 2})[SLOTS_OF_ALL] == 2
+    assert resource_bounds(model, {"SLOW": 1, "ADD": 1})[SLOTS_OF_ALL] == 1
     assert mix_throughput(model, {"SLOW": 2}) == 2
     assert mix_throughput(MODEL, {"SLOW": 2}) == 1
 

@@ -16,7 +16,7 @@ from cyclescope.backend.base import OK, SIGNAL, UNCLEAN, BlockEffort, Effort
 from cyclescope.backend.native import NativeBackend
 from cyclescope.infer.beside.bursts import BurstPlan
 from cyclescope.infer.beside.pieces import Around, Init, text_snippets
-from cyclescope.kernel.kernel import UNROLLED, Kernel
+from cyclescope.kernel.kernel import WITHOUT_LOOP, Kernel
 from cyclescope.kernel.state import (
     VECTOR_FLOAT,
     VECTOR_NONE,
@@ -91,7 +91,7 @@ def test_registers_that_c_relies_on_are_brought_back(backend, isa):
 
 def test_kernels_are_measured(backend, isa):
     kernels = [kernel(isa, isa.add), kernel(isa, isa.load), kernel(isa, isa.wild), kernel(isa, 0)]
-    kernels += [Kernel(words(isa.add), 1, state(isa), b"", UNROLLED)]
+    kernels += [Kernel(words(isa.add), 1, state(isa), b"", WITHOUT_LOOP)]
     backend.submit(kernels, ONCE)
     samples = [rounds[0] for rounds in backend.collect()]
     assert [s.status in (OK, UNCLEAN) for s in samples] == [True, True, False, False, True]

@@ -216,4 +216,4 @@ def test_what_does_not_run_is_not_tried_again():
 def test_pauses_outlast_what_disturbs():
     slept = list(look(Played(*[measured(float(n)) for n in range(1, 20)]), [experiment()], once=False))
     assert 2 <= sum(slept) <= 6, "seconds: neighbours disturb for a tenth to three"
-    assert slept[:2] == [looks.PAUSE, 2 * looks.PAUSE]
+    assert slept[:2] == [looks.LOOK_PAUSE, 2 * looks.LOOK_PAUSE]

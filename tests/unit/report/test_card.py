@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
-from cyclescope.infer.timing.results import HIGH, FormTiming, Latency, Throughput
+from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.measure.record import Record
 from cyclescope.measure.rows import Evidence
+from cyclescope.model.facts import HIGH
 from cyclescope.report.card import card, evidence_text, timings_json
 
 IMUL = "IMUL (R64, R64)"

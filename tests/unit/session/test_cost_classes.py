@@ -6,7 +6,7 @@ import pytest
 
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.model.machine import EXTRACTED, MEASURED, Core, FormCost, MachineModel, Operation, Provenance
-from cyclescope.report.comparison.classes import INDEX, class_files
+from cyclescope.report.comparison.classes import CLASSES_INDEX, class_files
 from cyclescope.session.cost_classes import CostClass, Difference, differing_classes, with_kernels
 from cyclescope.session.subjects import Subject
 from tests.support.files.stores import experiment, filled, measurement
@@ -67,8 +67,8 @@ def test_the_four_farthest_forms_have_their_kernels(tmp_path):
 def test_texts():
     found = differing_classes(subject(OURS), THEIRS)
     files = class_files(subject(OURS), THEIRS, found)
-    assert set(files) == {INDEX, "001-ADC64rr.md", "002-IMUL64rr.md"}
-    assert "3 forms in 2 texts" in files[INDEX]
+    assert set(files) == {CLASSES_INDEX, "001-ADC64rr.md", "002-IMUL64rr.md"}
+    assert "3 forms in 2 texts" in files[CLASSES_INDEX]
     text = files["002-IMUL64rr.md"]
     assert "| IMUL64rr | IMUL (R64, R64) | op2->op1 | 4 | 3 | high |" in text
     assert "source of cpu" in text

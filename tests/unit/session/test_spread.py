@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cyclescope.errors import UsageError
-from cyclescope.model.comparison.agreement import CYCLES, RELATIVE, Quantity
+from cyclescope.model.comparison.agreement import CYCLES_APART, RELATIVE, Quantity
 from cyclescope.model.machine import FormCost
 from cyclescope.report.comparison.spread import spread_csv, spread_text
 from cyclescope.session.spread import SpreadValue, spread
@@ -35,7 +35,7 @@ def test_every_value_has_its_median_and_spread():
 @pytest.mark.parametrize(
     ("quantity", "apart", "agrees"),
     [(Quantity.THROUGHPUT, 0.9 * RELATIVE, True), (Quantity.THROUGHPUT, 1.2 * RELATIVE, False),
-     (Quantity.LATENCY, 0.9 * CYCLES, True), (Quantity.LATENCY, 1.1 * CYCLES, False)],
+     (Quantity.LATENCY, 0.9 * CYCLES_APART, True), (Quantity.LATENCY, 1.1 * CYCLES_APART, False)],
 )  # fmt: skip
 def test_what_agrees(quantity, apart, agrees):
     assert SpreadValue(MUL, quantity, "", (1.0, 1.0 + apart)).agrees is agrees

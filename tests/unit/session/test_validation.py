@@ -11,7 +11,7 @@ import pytest
 from cyclescope.backend.base import UNCLEAN
 from cyclescope.backend.peers.llvm_mca import NAMES
 from cyclescope.errors import UsageError
-from cyclescope.measure.blocks import CLEAN, DISTURBED, FAILED, NONLINEAR, BlockTiming
+from cyclescope.measure.blocks import CLEAN, DISTURBED_BLOCK, FAILED, NONLINEAR, BlockTiming
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.facts import FUSION, SCHEDULER, STACK_ENGINE, CoreAnswer, Fact
 from cyclescope.model.library import llvm_model
@@ -113,7 +113,7 @@ def test_nothing_is_dropped(model):
         return sample(cycles, UNCLEAN) if kernel.code == never.code else sample(cycles)
 
     found = judged(model, model, blocks=[*BLOCKS, odd, never, branch], change=change)
-    assert found.counts == {CLEAN: len(BLOCKS), NONLINEAR: 1, DISTURBED: 1, FAILED: 1}
+    assert found.counts == {CLEAN: len(BLOCKS), NONLINEAR: 1, DISTURBED_BLOCK: 1, FAILED: 1}
     assert found.reasons[FAILED] == {"it branches": 1}
     assert found.reasons[NONLINEAR] == {"fewer copies take another time each": 1}
     assert len(found.rows) == len(BLOCKS) + 3

@@ -15,7 +15,7 @@ from cyclescope.analyze.choose.unroll import find_unroll
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.decode.decoder import Decoder, decoder
 from cyclescope.analyze.read.assembler import disassembled_program, lines_of, text_program
-from cyclescope.analyze.read.contents import HEXADECIMAL, MAGIC, read
+from cyclescope.analyze.read.contents import ELF_MAGIC, HEXADECIMAL, read
 from cyclescope.analyze.read.disassembly import has_code, is_disassembly, listed_isa, listed_program
 from cyclescope.analyze.read.objects import object_program
 from cyclescope.analyze.read.program import MOST_INSTRUCTIONS, Code, Function, Piece, Program
@@ -95,7 +95,7 @@ def read_block(
 def whole_block(code: bytes, isa: str = DEFAULT, vendor: str = "") -> Block:
     """All of plain machine code, as `read_block` with `Choice(whole=True)`, in less time."""
     reader = decoder(isa, vendor)
-    short = len(code) <= MOST_INSTRUCTIONS and code.strip() and not code.startswith(MAGIC)
+    short = len(code) <= MOST_INSTRUCTIONS and code.strip() and not code.startswith(ELF_MAGIC)
     run = reader.run(code) if short and not may_be_marked(code, isa) else None
     if run is None:
         return read_block(code, isa, Choice(whole=True), vendor=vendor)
@@ -138,7 +138,7 @@ def read_program(code: str | bytes | Path, isa: str = "", syntax: str = "", sour
     else:
         data = code.encode(errors="surrogateescape") if isinstance(code, str) else code
     source = source or ("text" if isinstance(code, str) else MACHINE_CODE)
-    if isinstance(data, Path) or data.startswith(MAGIC):
+    if isinstance(data, Path) or data.startswith(ELF_MAGIC):
         return _of_isa(object_program(data, source), isa)
     if not data.strip():
         raise SourceError(f"{source} is empty", "give assembly text, an object file or machine code")

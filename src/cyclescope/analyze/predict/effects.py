@@ -109,7 +109,7 @@ EFFECTS = (
     Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,
            needs=traits.IS_RENAMED, cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip
-ASSUMED = tuple(effect.name for effect in EFFECTS if effect.assumed)
+ASSUMED_EFFECTS = tuple(effect.name for effect in EFFECTS if effect.assumed)
 
 
 _NAMED = {effect.name: effect for effect in EFFECTS}

@@ -29,7 +29,7 @@ from cyclescope.analyze.predict.watched import AVERAGING
 from cyclescope.model.binding import port_bound
 from cyclescope.model.machine import ASSUMED, EXTRACTED
 
-_UNSURE = frozenset((*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, SCHEDULED, *effects.ASSUMED))
+_UNSURE = frozenset((*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, SCHEDULED, *effects.ASSUMED_EFFECTS))
 
 
 class BlockEstimate(msgspec.Struct, frozen=True):

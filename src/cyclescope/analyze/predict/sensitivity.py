@@ -14,7 +14,7 @@ from cyclescope.analyze.predict.causes import RESULT_LATE, TimeShare
 from cyclescope.analyze.predict.watched import AVERAGING, LoopOnCore
 from cyclescope.model.limits import REORDER_BUFFER, WIDTH
 from cyclescope.remarks.remark import LISTED
-from cyclescope.simulate.engine import MOST_PORTS, ONE, UNLIMITED, Layout, Template, Work
+from cyclescope.simulate.engine import MOST_PORTS, PARTS_OF_ONE, UNLIMITED, Layout, Template, Work
 
 
 class Gain(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ def _endless(layout: Layout) -> Layout:
 
 def _without_ports(template: Template) -> Template:
     """Operations that keep a port for as short as the engine can count."""
-    return _with_work(template, lambda op: msgspec.structs.replace(op, cycles=1 / ONE))
+    return _with_work(template, lambda op: msgspec.structs.replace(op, cycles=1 / PARTS_OF_ONE))
 
 
 def _without_dependencies(template: Template) -> Template:

@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from cyclescope.analyze.read.contents import MAGIC
+from cyclescope.analyze.read.contents import ELF_MAGIC
 from cyclescope.errors import CyclescopeError, SourceError
 from cyclescope.isa.registry import instruction_sets
 
@@ -110,7 +110,7 @@ class Binary:
         from elftools.elf.elffile import ELFFile
 
         with self.stream() as stream, self._guarded():
-            if stream.read(len(MAGIC)) != MAGIC:
+            if stream.read(len(ELF_MAGIC)) != ELF_MAGIC:
                 raise SourceError(f"{self.source} is no ELF file")
             yield ELFFile(stream)
 

@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 from cyclescope.errors import SourceError
 
-MAGIC = b"\x7fELF"
-LONGEST = 33_554_432  # 32 MiB: several times what a compiler writes for the 2 MiB of code that are searched
+ELF_MAGIC = b"\x7fELF"
+_LONGEST = 33_554_432  # 32 MiB: several times what a compiler writes for the 2 MiB of code that are searched
 HEXADECIMAL = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s,;]*)+")  # machine code as digits
 
 
@@ -28,7 +28,7 @@ def read(path: Path, source: str) -> bytes | Path:
         if str(path) == "-":
             return _content(sys.stdin.buffer, source)
         with path.open("rb") as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read(len(MAGIC)) == MAGIC:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read(len(ELF_MAGIC)) == ELF_MAGIC:
                 return path
             if file.seekable():
                 file.seek(0)
@@ -40,7 +40,7 @@ def read(path: Path, source: str) -> bytes | Path:
 
 
 def _content(file: BinaryIO, source: str) -> bytes:
-    content = file.read(LONGEST + 1)
-    if len(content) > LONGEST and (content.startswith(MAGIC) or b"\0" not in content):
-        raise SourceError(f"{source} is longer than {LONGEST >> 20} MiB", "give a part of it")
+    content = file.read(_LONGEST + 1)
+    if len(content) > _LONGEST and (content.startswith(ELF_MAGIC) or b"\0" not in content):
+        raise SourceError(f"{source} is longer than {_LONGEST >> 20} MiB", "give a part of it")
     return content

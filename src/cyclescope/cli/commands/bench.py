@@ -37,7 +37,7 @@ from cyclescope.infer.beside.pieces import (
 from cyclescope.infer.beside.places import places_of
 from cyclescope.infer.beside.threads import time_threads
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.measure.bench import LEVELS, ROUNDS, time_kernel, time_kernels
+from cyclescope.measure.bench import ROUNDS, VECTOR_LEVELS, time_kernel, time_kernels
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.sampling import DISAGREE, DISTURBED, MOST_ROUNDS, PLACED, Measurement
 from cyclescope.measure.store import Store
@@ -159,7 +159,7 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
                  help="The same, so many bytes behind a multiple of 64."),
     click.option("--no-mem", is_flag=True, help="The same: readings take no memory of the code."),
     click.option("--sweep", metavar="N=1..64", help="Time the code with every number in place of {N}."),
-    click.option("--vectors", type=click.Choice(list(LEVELS)),
+    click.option("--vectors", type=click.Choice(list(VECTOR_LEVELS)),
                  help="Vector state to start with; default: as the code needs."),
     click.option("--rounds", type=click.IntRange(1, MOST_ROUNDS), default=ROUNDS, show_default=True,
                  help="Rounds at least, each at several lengths and places of the loop."),

@@ -28,8 +28,8 @@ from cyclescope.session.blocks import KERNELS, LOOP, NOTIONS, UNROLLED, ProgramB
 from cyclescope.session.compiled import builds, timed_loops
 from cyclescope.session.machines import default_machine, load_model
 from cyclescope.session.predictors import (
-    DEFAULT,
-    NAMES,
+    PREDICTOR_NAMES,
+    USUAL_PREDICTORS,
     AblatedPredictor,
     BlockPredictor,
     ablated,
@@ -54,8 +54,9 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
                  metavar="[DIR]", help="Compile and run C loops instead; without DIR those that ship."),
     click.option("--measured", type=_FILE, metavar="FILE",
                  help="Blocks that were timed before: nothing is measured."),
-    click.option("--predictors", "names", default=",".join(DEFAULT), show_default=True, metavar="LIST",
-                 help=f"Any of {', '.join(NAMES)}."),
+    click.option("--predictors", "names", default=",".join(USUAL_PREDICTORS), show_default=True,
+                 metavar="LIST",
+                 help=f"Any of {', '.join(PREDICTOR_NAMES)}."),
     click.option("--arch", metavar="NAME|native|FILE", help="Machine to predict with; default: this one."),
     click.option("--as", "notion", type=click.Choice(list(_AS)), default="both", show_default=True,
                  help="Time copies of a block that follow each other, or loops."),
@@ -120,7 +121,7 @@ def command(
         raise UsageError("more than one source of blocks", "give one of --blocks, --kernels and --measured")
     chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     if not chosen:
-        raise UsageError("no predictor", f"choose from {', '.join(NAMES)}")
+        raise UsageError("no predictor", f"choose from {', '.join(PREDICTOR_NAMES)}")
     wanted = ValidationOptions(
         blocks, kernels, measured, chosen, arch, _AS[notion], sample or 0, seed, link, cpu, ablation,
         search or 0, against,
@@ -168,7 +169,9 @@ def _searched(wanted: ValidationOptions, report: _Report) -> SearchResult:
         raise UsageError(f"blocks of {isa} are not drawn", "give some with --blocks")
     machine, chosen, absent, _ = _models(wanted, isa)
     if not chosen:
-        raise UsageError(f"no predictor: {next(iter(absent.values()))}", f"choose from {', '.join(NAMES)}")
+        raise UsageError(
+            f"no predictor: {next(iter(absent.values()))}", f"choose from {', '.join(PREDICTOR_NAMES)}"
+        )
     usual = usual_forms((one.code for one in basic_blocks(builds())), isa)
     draw = BlockDraw(load_table(isa), machine, usual, wanted.seed)
     model = PredictorJudge(chosen[0], isa)

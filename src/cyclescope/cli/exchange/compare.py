@@ -18,11 +18,11 @@ from cyclescope.infer.machine_model import refuse_emulated
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
-from cyclescope.model.comparison.agreement import CYCLES, RELATIVE, Tolerance, compare
+from cyclescope.model.comparison.agreement import CYCLES_APART, RELATIVE, Tolerance, compare
 from cyclescope.model.machine import MachineModel
 from cyclescope.model.select import select_forms
 from cyclescope.report.comparison.agreement import agreement_csv, agreement_json, agreement_text
-from cyclescope.report.comparison.classes import INDEX, class_files
+from cyclescope.report.comparison.classes import CLASSES_INDEX, class_files
 from cyclescope.report.comparison.replay import replay_json, replay_text
 from cyclescope.report.comparison.usage import usage_text
 from cyclescope.report.exchange import left_out_text
@@ -45,7 +45,7 @@ from cyclescope.session.subjects import beside, check_isa, narrowed
 )
 @click.option("--tolerance", type=FiniteRange(0, 1), default=RELATIVE, show_default=True,
               help="Throughputs are equal if they differ by no more than this share.")  # fmt: skip
-@click.option("--cycles", type=FiniteRange(0, 100), default=CYCLES, show_default=True,
+@click.option("--cycles", type=FiniteRange(0, 100), default=CYCLES_APART, show_default=True,
               help="Latencies are equal if they differ by no more than this.")  # fmt: skip
 @click.option("--differences", type=click.IntRange(0), default=20, show_default=True,
               help="Number of differences to list.")  # fmt: skip
@@ -127,7 +127,7 @@ def _report(names: Sequence[str], patterns: tuple[str, ...], folder: Path) -> st
     """Write where a model differs from a store, and say how much that is."""
     if len(names) != 2:
         raise UsageError("--report is of two sources", "name a store and a model, as in llvm:znver4")
-    check_target(folder, INDEX)
+    check_target(folder, CLASSES_INDEX)
     first, second = (narrowed(one, patterns) for one in beside(names))
     if not first.timings:
         raise UsageError(f"{names[0]} is no store", "only measurements have kernels and confidences to show")
@@ -139,7 +139,7 @@ def _report(names: Sequence[str], patterns: tuple[str, ...], folder: Path) -> st
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     forms = counted(sum(one.differing for one in classes), "form")
-    return f"{folder}: {forms} differ, {counted(len(classes), 'text')}; {INDEX} lists them"
+    return f"{folder}: {forms} differ, {counted(len(classes), 'text')}; {CLASSES_INDEX} lists them"
 
 
 def _experiments(

@@ -40,8 +40,8 @@ class Init(NamedTuple):
 class Around(msgspec.Struct, frozen=True):
     """What is around code to be timed: instructions before it, copies of it, the vector state.
 
-    `vectors` is a name of `measure.bench.LEVELS`, or empty for what the registers in the code need. With a
-    `plan` copies run once, as many as that says.
+    `vectors` is a name of `measure.bench.VECTOR_LEVELS`, or empty for what the registers in the code need.
+    With a `plan` copies run once, as many as that says.
     """
 
     init: Init = Init()
@@ -147,7 +147,7 @@ def file_snippet(path: Path, function: str, around: Around, isa: str) -> Snippet
     check_kept(text, around.kept(isa), isa)
     check_code(code, around.kept(isa), isa)
     count = sum(1 for _ in decoder(isa).steps(code, 0))
-    level = bench.LEVELS[around.vectors or _level(program, around.init.text, isa)]
+    level = bench.VECTOR_LEVELS[around.vectors or _level(program, around.init.text, isa)]
     kernel = bench.machine_code(code, b"", count, 1 if around.plan else around.unroll, level, isa)
     return _after(f"{path.name}:{function}" if function else path.name, kernel, around, isa)
 
@@ -168,7 +168,7 @@ def _level(program: Program, init: str, isa: str) -> str:
     if record.fixed_width or not program.lines:
         return record.registers.usual
     needed = bench.level_of("\n".join((*program.lines, init)))
-    return next(name for name, level in bench.LEVELS.items() if level == needed)
+    return next(name for name, level in bench.VECTOR_LEVELS.items() if level == needed)
 
 
 def _whole(program: Program) -> bytes:

@@ -15,7 +15,7 @@ from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.measure.bench import STUDENT, Places, nowhere, usable
 from cyclescope.measure.sampling import once
 from cyclescope.probe.beside.sharing import addition
-from cyclescope.probe.code import CHAIN, Assembler, written
+from cyclescope.probe.code import DEPENDENT, Assembler, written
 
 _REPEATS = 24  # of the kernel in a batch: the threads run beside each other for some milliseconds at least
 _KNOWN = 4  # of the chain of additions in a batch
@@ -82,7 +82,7 @@ def time_threads(
 
 def _chain(isa: str) -> Kernel:
     """Additions that take a cycle each."""
-    return Assembler(load_table(isa)).kernel(written(isa, *[addition(isa)] * _COPIES), CHAIN | CANARY)
+    return Assembler(load_table(isa)).kernel(written(isa, *[addition(isa)] * _COPIES), DEPENDENT | CANARY)
 
 
 def _submit(backend: Backend, kernel: Kernel, chain: Kernel, effort: Effort, seed: int) -> None:

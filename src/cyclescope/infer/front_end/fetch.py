@@ -15,8 +15,8 @@ from cyclescope.measure.ports import blocked
 from cyclescope.measure.record import ERRORS, STABLE, Reading
 
 LIMITED = 1.05  # times the cycles of a slot: less is what readings of the width differ by
-ALIKE = 0.04  # relative: bytes per cycle of different lengths that one limit explains
-ENOUGH = 3  # lengths that have to agree on the bytes per cycle: two may by chance
+_ALIKE = 0.04  # relative: bytes per cycle of different lengths that one limit explains
+_ENOUGH = 3  # lengths that have to agree on the bytes per cycle: two may by chance
 
 
 class FetchLimit(msgspec.Struct, frozen=True, array_like=True):
@@ -54,7 +54,7 @@ def bytes_per_cycle(limits: Sequence[FetchLimit], width: float) -> float:
     All lengths from some length on have to be limited, and by the same number of bytes.
     """
     rates = [one.bytes * width / one.cycles for one in _limited_at_the_end(limits)]
-    if len(rates) < ENOUGH or max(rates) - min(rates) > ALIKE * max(rates):
+    if len(rates) < _ENOUGH or max(rates) - min(rates) > _ALIKE * max(rates):
         return 0.0
     return round(sum(rates) / len(rates), 1)
 

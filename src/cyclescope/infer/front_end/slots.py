@@ -19,11 +19,13 @@ from cyclescope.remarks.front_end import Slots
 from cyclescope.remarks.remark import NOTHING, Remark
 
 SURE = 0.1  # slots: whole numbers are ten such errors apart, so that none is taken for another one
-AGREE = ERRORS * SURE  # slots by which two counts of the same may differ, each with the error that is allowed
-GRAIN = 0.01  # slots: the least error, of a loop's end and the clock
-FEW, MORE = 2, 3  # counts that have to agree on one slot, and on any other number
+_AGREE = (
+    ERRORS * SURE
+)  # slots by which two counts of the same may differ, each with the error that is allowed
+_GRAIN = 0.01  # slots: the least error, of a loop's end and the clock
+_FEW, _MORE = 2, 3  # counts that have to agree on one slot, and on any other number
 _LOWER = 0.5  # slots: one loop that reads so much less than those that agree says that these are disturbed
-MANY = 24  # forms of one slot: their median is known four times as well as each of them
+_MANY = 24  # forms of one slot: their median is known four times as well as each of them
 
 Expected = Callable[[int, int, int], float]  # estimate of a form of so many slots, for fillers and instances
 
@@ -63,13 +65,13 @@ def counted(
     read = {form: _read(row, expected) for form, row in rows.items() if row}
     kinds: dict[Hashable, list[float]] = defaultdict(list)
     for form, (value, error, agreeing) in read.items():
-        if agreeing >= FEW and error < SURE and round(value) == 1:
+        if agreeing >= _FEW and error < SURE and round(value) == 1:
             kinds[kind_of(form)].append(value)
     every = [value for values in kinds.values() for value in values]
-    off = {kind: _off(values if len(values) >= MANY else every) for kind, values in kinds.items()}
+    off = {kind: _off(values if len(values) >= _MANY else every) for kind, values in kinds.items()}
     rest = _off(every)
     counts = {form: _judged(rows[form], found, *off.get(kind_of(form), rest)) for form, found in read.items()}
-    if every or len(read) < MANY:
+    if every or len(read) < _MANY:
         return counts
     none = Slots.NO_SINGLE.of()
     return {form: msgspec.structs.replace(one, whole=None, reason=none) for form, one in counts.items()}
@@ -91,7 +93,7 @@ def _explained(row: Sequence[Estimate], expected: Expected, number: int) -> tupl
     """A number of slots plus what the loops miss of it."""
     missed = [(e.slots - expected(number, e.fillers, e.instances), e.error) for e in row]
     value, error, agreeing = _lowest(missed)
-    near = abs(value) < AGREE
+    near = abs(value) < _AGREE
     return number + value, error, agreeing if near else 0
 
 
@@ -100,8 +102,8 @@ def _lowest(values: Sequence[tuple[float, float]]) -> tuple[float, float, int]:
     ordered = sorted(values)
     some = ordered[:1]
     for place, (value, _) in enumerate(ordered[:-1]):
-        near = [other for other in ordered[place:] if other[0] - value <= AGREE]
-        if len(near) >= FEW:
+        near = [other for other in ordered[place:] if other[0] - value <= _AGREE]
+        if len(near) >= _FEW:
             some = near
             break
     spread = (some[-1][0] - some[0][0]) / 2
@@ -122,9 +124,9 @@ def _off(single: Sequence[float]) -> tuple[float, float]:
     """By how much forms of one slot are off, which is what no repeat of the same loop shows: all of them, and
     each by itself. Of few forms nobody knows which of the two it is.
     """
-    bias = median(single) - 1 if len(single) >= MANY else 0.0
+    bias = median(single) - 1 if len(single) >= _MANY else 0.0
     off = [abs(value - 1 - bias) for value in single]
-    return bias, max(median(off) / HALF_WITHIN, GRAIN) if off else GRAIN
+    return bias, max(median(off) / HALF_WITHIN, _GRAIN) if off else _GRAIN
 
 
 def _judged(
@@ -134,7 +136,7 @@ def _judged(
     taken = bias if known else bias / 2  # of other numbers it may be none of it, or all
     value, error = found[0] - taken, math.hypot(found[1], scatter, 0.0 if known else bias / 2)
     least, most = min(e.slots for e in row), max(e.slots for e in row)
-    if scatter >= SURE or abs(bias) >= AGREE:
+    if scatter >= SURE or abs(bias) >= _AGREE:
         reason = Slots.LOUD.of(max(scatter, abs(bias)))
     else:
         reason = _doubt(value, error, agreeing, (least, most))
@@ -143,10 +145,10 @@ def _judged(
 
 def _doubt(value: float, error: float, agreeing: int, ends: tuple[float, float]) -> Remark:
     """Why a value proves no number, or nothing."""
-    if agreeing < FEW or value - ends[0] > _LOWER:
+    if agreeing < _FEW or value - ends[0] > _LOWER:
         return Slots.APART.of(*ends)
     if error >= SURE:
         return Slots.VAGUE.of(value, error)
     if abs(value - round(value)) > ERRORS * error:
         return Slots.NO_WHOLE.of(value, error)
-    return NOTHING if agreeing >= (FEW if round(value) == 1 else MORE) else Slots.ONCE.of(value)
+    return NOTHING if agreeing >= (_FEW if round(value) == 1 else _MORE) else Slots.ONCE.of(value)

@@ -18,7 +18,7 @@ _SEVERAL, MICROCODE = 1.35, 4.6  # slots: certainly more than one; more come fro
 _FITS = 0.25  # slots by which an explanation may miss a measurement
 LEAST_TRIED = 2  # slots: what forms of several have, also where two are a whole cycle's
 _CLEAR = 0.08  # slots: so much less is missed by the better explanation of a form
-ENOUGH, MANY = 5, 4  # forms that only whole dispatch explains, at least, and for each that it does not
+_ENOUGH, _MANY = 5, 4  # forms that only whole dispatch explains, at least, and for each that it does not
 
 Estimates = Mapping[str, Sequence[Estimate]]
 
@@ -29,7 +29,7 @@ def dispatches_whole(found: Estimates, width: float) -> bool:
     misses = [(_miss(row, width, True), _miss(row, width, False)) for row in several]
     whole = sum(one < _FITS and other - one > _CLEAR for one, other in misses)
     divided = sum(other < _FITS and one - other > _CLEAR for one, other in misses)
-    return whole >= ENOUGH and whole > MANY * divided
+    return whole >= _ENOUGH and whole > _MANY * divided
 
 
 def _miss(row: Sequence[Estimate], width: float, whole: bool) -> float:

@@ -19,9 +19,9 @@ from cyclescope.remarks.front_end import Wide
 from cyclescope.remarks.remark import NOTHING, Remark, together
 
 WIDEST = 16  # slots per cycle: the widest cores have ten
-GRAIN = 0.01  # relative: kernels of different length and place differ by as much on a quiet core
+RATE_GRAIN = 0.01  # relative: kernels of different length and place differ by as much on a quiet core
 FASTER = 0.25  # slots: a rate above a width by more is no reading of it, as widths are whole numbers
-KINDS = 2  # that have to agree: what limits one kind at a whole number hardly limits another at the same
+_KINDS = 2  # that have to agree: what limits one kind at a whole number hardly limits another at the same
 SHARING = 2  # NOPs in a slot, where they share any
 
 
@@ -35,7 +35,7 @@ class Rate(msgspec.Struct, frozen=True):
 
     def reaches(self, slots: float) -> bool:
         """Whether the rate is a width, within its error."""
-        return abs(self.rate - slots) <= max(ERRORS * self.error, GRAIN * self.rate)
+        return abs(self.rate - slots) <= max(ERRORS * self.error, RATE_GRAIN * self.rate)
 
     def exceeds(self, slots: float) -> bool:
         """Whether the rate is above a width."""
@@ -134,7 +134,7 @@ def _proved(rates: Sequence[Rate], slots: int) -> FoundWidth | None:
     proving = [
         rate for rate in agreeing if not (faster and rate.has_nops) or (rate.parts_nops and not trailing)
     ]
-    if len({rate.kind for rate in proving}) < KINDS or not all(rate.has_nops for rate in faster):
+    if len({rate.kind for rate in proving}) < _KINDS or not all(rate.has_nops for rate in faster):
         return None
     alone = [rate for rate in faster if rate.kind == NOPS]
     shared = any(rate.reaches(SHARING * slots) for rate in alone)  # others are limited by their length

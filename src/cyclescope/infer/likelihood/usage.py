@@ -44,9 +44,7 @@ _TOO_FAST = 1.05  # times the measured reciprocal throughput: ports that need lo
 _ROUNDING = 0.005  # cycles by which a throughput may be off besides
 KEPT, _WORTH = 12, 12.0  # candidates of a group, and nats by which they are worse than its best at most
 NEGLIGIBLE = 8.0  # nats: less likely explanations have no share of the odds, one in three thousand
-_WHOLE = (
-    0.25  # micro-operations: where there are too many to try all, each class costs a whole number of them
-)
+_WHOLE = 0.25  # micro-operations: of many each class costs a whole number, within so much
 _COUNTED = 0.1  # micro-operations by which a count of all is off
 _STALLS = (1.0, 2.0, 3.0)  # cycles for which everything may stand still
 

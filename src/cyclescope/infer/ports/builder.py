@@ -15,8 +15,8 @@ from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import LATE_TURNS, SLOWER, Explanation, most_needed
 from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.groups import PortGroups
-from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.form import InstructionForm
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import notation, port_throughput
 from cyclescope.remarks.front_end import Slots

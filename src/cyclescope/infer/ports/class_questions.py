@@ -17,17 +17,17 @@ from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, sto
 from cyclescope.infer.ports.evidence import EITHER, PortFacts
 from cyclescope.infer.ports.questions import LONGEST_PAIR, made
 from cyclescope.infer.ports.resources import SMALLEST_PART, hidden_units
-from cyclescope.infer.timing.results import HIGH
-from cyclescope.infer.workload import AGAIN, AMONG, BETWEEN, CLASSES, HIDDEN, MEMORY
+from cyclescope.infer.workload import AMONG, BETWEEN, CLASSES, HIDDEN_RESOURCES, MEMORY, PORTS_AGAIN
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import INSTANCES, PortPlanner, Question, Stage
+from cyclescope.model.facts import HIGH
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.remarks.remark import Remark
 
 _LEAST = 8  # cycles of blocking
 SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
-LONGEST = 64
+_LONGEST = 64
 UNIT = 0.9, 12.0  # cycles of forms that show hidden resources
 
 
@@ -65,8 +65,8 @@ class ClassQuestions:
         classes = self._read()
         yield AMONG, lambda: self._against(classes, self._forms, 0)
         yield MEMORY, lambda: self._for_memory(classes)
-        yield AGAIN, self._again
-        yield HIDDEN, self._hidden
+        yield PORTS_AGAIN, self._again
+        yield HIDDEN_RESOURCES, self._hidden
 
     def _compared(self, facts: PortFacts, pairs: Iterable[tuple[str, str, int]]) -> Iterator[Question]:
         for one, other, width in pairs:
@@ -201,9 +201,9 @@ def _hiding(facts: PortFacts, form: InstructionForm, width: int) -> int:
     spare = front_end.width - width
     slots = max(front_end.slots[form.id], 1.0) * INSTANCES
     crowded = math.ceil(1.2 * slots / spare) + 1 if spare > 0 else 0
-    escaping = min(math.ceil(1.2 * slots) + 1, LONGEST)  # one port may have to take them all
+    escaping = min(math.ceil(1.2 * slots) + 1, _LONGEST)  # one port may have to take them all
     needed = max(_LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
-    return needed if needed <= LONGEST else 0
+    return needed if needed <= _LONGEST else 0
 
 
 def why_not_among(facts: PortFacts, form: InstructionForm, planner: Planner) -> Remark:
@@ -215,7 +215,7 @@ def why_not_among(facts: PortFacts, form: InstructionForm, planner: Planner) -> 
     widths = facts.classes.widths
     fitting = [name for name in near if _hiding(facts, form, widths[name])]
     if not fitting:
-        return NoPorts.MANY_SLOTS.of(facts.front_end.slots[form.id], LONGEST)
+        return NoPorts.MANY_SLOTS.of(facts.front_end.slots[form.id], _LONGEST)
     plans, found = PortPlanner(planner), planner.instances(form, INSTANCES)
     if any(plans.beside(facts.table[name], found) is not None for name in fitting):
         return NoPorts.UNREAD.of()

@@ -22,10 +22,10 @@ from cyclescope.infer.ports.classes import Blockers, Classes, Grouping
 from cyclescope.infer.ports.evidence import ERROR, PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.groups import PortGroups
-from cyclescope.infer.timing.results import MEDIUM
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
 from cyclescope.measure.record import Record
+from cyclescope.model.facts import MEDIUM
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 from cyclescope.remarks.ports import Named, Usage
@@ -33,7 +33,7 @@ from cyclescope.remarks.remark import NOTHING, Remark
 
 _BUSY = 0.9  # of the cycles: a port that a blocking instruction fills
 _SEEN = 0.05  # micro-operations of an instance: no stray event
-MORE = 0.3  # micro-operations counted that are not explained
+_MORE = 0.3  # micro-operations counted that are not explained
 COUNTS = alike(Tail(0.01, 0.1))  # counts hardly scatter, whatever is chosen
 _SINGLE = (0.9, 1.1)  # micro-operations of a blocking instruction
 
@@ -207,7 +207,7 @@ class CountedJudge:
         if total is None:
             return unseen_access(self.facts, form)
         more = total - sum(op.count for op in known)
-        return Usage.UNFILLED.of(more) if more > MORE else NOTHING
+        return Usage.UNFILLED.of(more) if more > _MORE else NOTHING
 
     def doubts(
         self,

@@ -21,7 +21,7 @@ from cyclescope.remarks.remark import Remark
 EITHER = 0.5  # micro-operations: rather one than none
 ERROR = 0.05  # micro-operations by which a count is off, or a reading that does not say
 _VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
-FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
+_FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
 
 
 class PortEvidence(Protocol):
@@ -105,7 +105,7 @@ class PortFacts:
                 most = max(costs, default=0.0)
                 if most > EITHER:
                     found.setdefault(register_bits(self.table[form]), []).append(most)
-        lowest = {bits: sorted(v)[int(len(v) * FEW)] for bits, v in found.items() if len(v) >= 1 / FEW}
+        lowest = {bits: sorted(v)[int(len(v) * _FEW)] for bits, v in found.items() if len(v) >= 1 / _FEW}
         return {bits: round(median(found[bits])) for bits, low in lowest.items() if low > 1 + EITHER}
 
     def per_slot(self, form: InstructionForm) -> int:

@@ -23,16 +23,16 @@ from cyclescope.infer.ports.questions import (
     width_questions,
 )
 from cyclescope.infer.workload import (
-    AGAIN,
-    ALONE,
     BETWEEN,
-    CHECKED,
+    CALIBRATING,
     CLASSES,
     DOUBTED,
+    FORMS_ALONE,
+    FRONT_END_SLOTS,
+    FRONT_END_WIDTH,
     ORDER,
+    PORTS_AGAIN,
     SECOND_SLOTS,
-    SLOTS,
-    WIDTHS,
 )
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
@@ -88,12 +88,12 @@ class PortCampaign:
         return all(self.settle(stage, make(), deadline) for stage, make in self._front_end_stages(forms))
 
     def _front_end_stages(self, forms: Sequence[InstructionForm]) -> Iterator[Stage]:
-        yield ALONE, lambda: map(self.plans.alone, forms)
+        yield FORMS_ALONE, lambda: map(self.plans.alone, forms)
         yield ORDER, lambda: order_questions(self.table, self.plans)
-        yield WIDTHS, lambda: width_questions(self.table, self.plans, forms)
+        yield FRONT_END_WIDTH, lambda: width_questions(self.table, self.plans, forms)
         known = self.approach()
         if not known.in_order and known.front_end.filler:
-            yield SLOTS, lambda: slot_questions(self.approach().front_end, self.plans, forms)
+            yield FRONT_END_SLOTS, lambda: slot_questions(self.approach().front_end, self.plans, forms)
             yield SECOND_SLOTS, lambda: second_slot_questions(self.approach().front_end, self.plans, forms)
 
     def approach(self, known: MachineModel | None = None) -> Approach:
@@ -104,7 +104,7 @@ class PortCampaign:
         """Measure what a stage asks and the store does not have; whether there was time for all."""
         wanted: Iterable[Question] = (q for q in questions if q.key not in self._done)
         total = len(self._places)
-        if stage != AGAIN:  # which finds out what to ask while the first answers come
+        if stage != PORTS_AGAIN:  # which finds out what to ask while the first answers come
             wanted = list(wanted)
             total = len(wanted)
         settled = 0
@@ -112,7 +112,7 @@ class PortCampaign:
         for batch in sampler.measure(made(wanted), lambda: time.monotonic() < deadline):
             self.store.write(self._disturbed.settle(batch))
             self._done.update(experiment.key for experiment, _ in batch)
-            if stage == AGAIN:
+            if stage == PORTS_AGAIN:
                 settled = max([settled, *(self._places.get(e.form, 0) for e, _ in batch)])
             else:
                 settled += len(batch)
@@ -126,10 +126,10 @@ class PortCampaign:
 
 def _effort(stage: str) -> Effort:
     """How hard to measure: the classes are few, and all else stands on them."""
-    if stage in (CLASSES, BETWEEN, DOUBTED, CHECKED):
+    if stage in (CLASSES, BETWEEN, DOUBTED, CALIBRATING):
         return CAREFUL
-    if stage == WIDTHS:
+    if stage == FRONT_END_WIDTH:
         return PROVING
-    if stage in (SLOTS, SECOND_SLOTS):
+    if stage in (FRONT_END_SLOTS, SECOND_SLOTS):
         return COUNTING
-    return THRICE if stage == AGAIN else _SHORT
+    return THRICE if stage == PORTS_AGAIN else _SHORT

@@ -14,15 +14,16 @@ from cyclescope.infer.front_end.undivided import (
     dispatches_whole,
     seen,
 )
-from cyclescope.infer.front_end.width import GRAIN, FoundWidth, Rate, rates_of, width_of
+from cyclescope.infer.front_end.width import RATE_GRAIN, FoundWidth, Rate, rates_of, width_of
 from cyclescope.infer.ports.candidates import files_of, is_called_move, is_candidate
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.registry import instruction_set, instruction_sets, mnemonics
+from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.isa.table import Table
 from cyclescope.measure.front_end import IDIOMS, MOVES
 from cyclescope.measure.front_end import NOPS as NOP_KIND
 from cyclescope.measure.ports import ALONE, INSTANCES, blocked
 from cyclescope.measure.record import FAILED, STABLE, FrontEndReadings, Reading, Record
+from cyclescope.model.behaviour.nops import is_nop
 from cyclescope.remarks.front_end import Dropped, Slots
 from cyclescope.remarks.remark import NOTHING, Remark
 
@@ -91,7 +92,7 @@ class FrontEndFacts:
         )
         found = [(kind, name, self.throughputs.get(name, 0.0)) for kind, name in kinds if kind != IDIOMS]
         return [
-            Rate((name,), kind, 1 / cycles, GRAIN / cycles)
+            Rate((name,), kind, 1 / cycles, RATE_GRAIN / cycles)
             for kind, name, cycles in found if cycles > FASTEST
         ]  # fmt: skip
 
@@ -251,11 +252,6 @@ class FrontEndFacts:
 def _length(form: InstructionForm) -> int:
     """Bytes of a form's encoding, 0 where it has more than one."""
     return form.encoding.length if form.encoding else 0
-
-
-def is_nop(form: InstructionForm) -> bool:
-    """Whether a form does nothing at all."""
-    return "nop" in form.attributes or form.id in {record.roles.nop for record in instruction_sets()}
 
 
 def dropped(form: InstructionForm) -> Remark:

@@ -39,7 +39,7 @@ QUICK = (8, 12, 16, 24)  # in the second: one of them takes about as long as the
 LOST = 0.5  # of the wait for the first chain: halfway between none and all
 _CLEAR = 1.2  # times as long in order as out of order: less cannot be told by a reading
 TOGETHER, _APART = 0.3, 0.7  # cycles that a form and another take longer than the slower of them
-LONGEST = 40.0  # cycles of a form of which a cycle more or less is seen
+_LONGEST = 40.0  # cycles of a form of which a cycle more or less is seen
 _MOST = 12  # forms that others are paired with
 
 
@@ -162,7 +162,7 @@ class InOrder:
         """Forms that issue in one cycle with a form, and those that do not."""
         least = max(self.front_end.throughputs.get(form, 0.0), 1.0)
         alone = self.front_end.alone.get(form, math.inf) / INSTANCES
-        if alone > least + TOGETHER or alone > LONGEST:
+        if alone > least + TOGETHER or alone > _LONGEST:
             return [], []  # its instances wait for each other, or noise is longer than a cycle
         pairs = self.paired.get(form, {}).items()
         together = [other for other, cycles in pairs if cycles < least + TOGETHER]
@@ -176,7 +176,7 @@ class InOrder:
 
     def _pairs(self, plans: PortPlanner, forms: Iterable[InstructionForm]) -> Iterator[Question]:
         for form in forms:
-            short = self.front_end.alone.get(form.id, math.inf) <= INSTANCES * LONGEST
+            short = self.front_end.alone.get(form.id, math.inf) <= INSTANCES * _LONGEST
             for name in self.partners if short else ():
                 yield plans.against(form, self.table[name], 1, INSTANCES)
 

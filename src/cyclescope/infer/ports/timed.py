@@ -35,13 +35,14 @@ from cyclescope.infer.ports.candidates import (
 )
 from cyclescope.infer.ports.classes import Classes
 from cyclescope.infer.ports.evidence import EITHER, PortFacts, low, lowest
-from cyclescope.infer.ports.front_end import FrontEndFacts, dropped, is_nop
+from cyclescope.infer.ports.front_end import FrontEndFacts, dropped
 from cyclescope.infer.ports.groups import AccessCosts, PortGroups, learned_scatter
 from cyclescope.infer.ports.naming import named
-from cyclescope.infer.timing.results import LOW, MEDIUM
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
 from cyclescope.measure.record import Record
+from cyclescope.model.behaviour.nops import is_nop
+from cyclescope.model.facts import LOW, MEDIUM
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.remarks.ports import Named, NoClass, Usage
 from cyclescope.remarks.remark import NOTHING, Remark
@@ -61,8 +62,7 @@ class TimedEvidence:
     """
 
     def __init__(self, classes: Classes, front_end: FrontEndFacts, records: Iterable[Record]) -> None:
-        self.table = classes.table
-        self.classes = classes
+        self.table, self.classes = classes.table, classes
         self.width = front_end.width
         self._throughputs = front_end.throughputs
         self._records = records

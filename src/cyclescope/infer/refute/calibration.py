@@ -24,15 +24,15 @@ from cyclescope.infer.refute.kinds import (
 )
 from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, mixed_forms
-from cyclescope.infer.timing.results import LOW, MEDIUM
 from cyclescope.measure.database import store_error
 from cyclescope.measure.record import ERRORS, FAILED, NOISY, Record
 from cyclescope.measure.store import Store
 from cyclescope.model.calibration import LEVELS, NEAR, ClaimCalibration, TriedMixes
+from cyclescope.model.facts import LOW, MEDIUM
 from cyclescope.remarks.ports import Usage
 from cyclescope.remarks.remark import Remark
 
-FIRST, ASKED, CHECKED = "first", "asked", "checked"  # phases in which mixes are drawn
+DRAWN_FIRST, ASKED, CHECKED = "first", "asked", "checked"  # phases in which mixes are drawn
 NOTE = "mixes"  # under which a store keeps the verdicts
 
 
@@ -116,7 +116,7 @@ def claims_of(usages: Mapping[str, PortUsage], claimed: Iterable[str]) -> int:
     return zlib.crc32(lines.encode())
 
 
-def trials_of(store: Store, phases: Sequence[str] = (FIRST, ASKED, CHECKED)) -> list[Trial]:
+def trials_of(store: Store, phases: Sequence[str] = (DRAWN_FIRST, ASKED, CHECKED)) -> list[Trial]:
     """The mixes of a store that can be judged."""
     found: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in store.records_of((MIXES,)):

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 
 # What is believed before any mix.
 SPOILING = 0.02  # chance with which a form spoils a mix

@@ -20,7 +20,7 @@ from cyclescope.infer.ports.builder import PortBuilder, PortUsage, runs_slower
 from cyclescope.infer.refute.calibration import (
     ASKED,
     CHECKED,
-    FIRST,
+    DRAWN_FIRST,
     NOTE,
     Judge,
     Verdicts,
@@ -31,12 +31,12 @@ from cyclescope.infer.refute.calibration import (
 from cyclescope.infer.refute.kinds import KNOWN_MIXES, MOST_FORMS, MOSTLY, PROVED, Kind
 from cyclescope.infer.refute.mixes import MixDrawer, MixModel
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
-from cyclescope.infer.timing.results import LOW
-from cyclescope.infer.workload import CHECKED as CHECKING
+from cyclescope.infer.workload import CALIBRATING as CHECKING
 from cyclescope.infer.workload import DOUBTED, FRESH
 from cyclescope.measure.ports import PortPlanner, Question
 from cyclescope.measure.store import Store
 from cyclescope.model.calibration import LEVELS, ClaimCalibration
+from cyclescope.model.facts import LOW
 
 CHECKS = 900  # mixes that calibrate, a third for each level: 95 of 100 are known within 2.5 points
 _ROUNDS = 4  # of drawing mixes that calibrate: the first finds enough where half of them can be read
@@ -83,13 +83,15 @@ class Refutation:
                 yield self._planner.question(mix, phase, order)
 
     def _judge(self) -> Judge:
-        return Judge(self._model, trials_of(self._store, (FIRST, ASKED)))
+        return Judge(self._model, trials_of(self._store, (DRAWN_FIRST, ASKED)))
 
     def _first(self) -> Iterator[Question]:
-        known = Judge(self._model, trials_of(self._store, (FIRST,))).covered
+        known = Judge(self._model, trials_of(self._store, (DRAWN_FIRST,))).covered
         drawer = self._drawer(self._model)
-        yield from self._asked(drawer.covering([n for n in self._model.claimed if n not in known]), FIRST)
-        yield from self._asked(drawer.of_units(), FIRST)
+        yield from self._asked(
+            drawer.covering([n for n in self._model.claimed if n not in known]), DRAWN_FIRST
+        )
+        yield from self._asked(drawer.of_units(), DRAWN_FIRST)
 
     def _rare(self) -> Iterator[Question]:
         """Mixes of ports of few forms, until these say as much of them as what is believed of all forms.
@@ -97,7 +99,7 @@ class Refutation:
         Half of each are any forms: a mix of rare ones alone would not tell which of them to blame.
         """
         drawer, claimed = self._drawer(self._model), self._model.claimed
-        judge = Judge(self._model, trials_of(self._store, (FIRST,)))
+        judge = Judge(self._model, trials_of(self._store, (DRAWN_FIRST,)))
         known = self._in_mixes(trial.forms for trial in judge.trials)
         for _ in range(math.ceil(KNOWN_MIXES)):
             in_turn = self._draw.sample(claimed, len(claimed))
@@ -106,7 +108,7 @@ class Refutation:
             others = in_turn[: max(len(rare), MOST_FORMS)] if rare else []
             mixes = list(drawer.dealt(list(dict.fromkeys([*rare, *others]))))
             known += self._in_mixes([form.id for form in mix] for mix in mixes)
-            yield from self._asked(mixes, FIRST)
+            yield from self._asked(mixes, DRAWN_FIRST)
 
     def _in_mixes(self, mixes: Iterable[Iterable[str]]) -> Counter[str]:
         """In how many mixes forms of each set of ports are."""

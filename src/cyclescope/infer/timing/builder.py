@@ -22,10 +22,8 @@ from cyclescope.infer.timing.results import (
     BELOW,
     EXACT,
     HALF,
-    HIGH,
     INTERVAL,
     LESS,
-    MEDIUM,
     UNMEASURED,
     UPPER_BOUND,
     FormTiming,
@@ -51,6 +49,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, STABLE, Record
+from cyclescope.model.facts import HIGH, MEDIUM
 from cyclescope.remarks.remark import NOTHING, Remark, together
 from cyclescope.remarks.timing import Cause, Idiom, Timing, cause_of, withheld
 

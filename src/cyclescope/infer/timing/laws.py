@@ -16,10 +16,7 @@ from cyclescope.infer.timing.results import (
     BELOW,
     EXACT,
     FINEST,
-    HIGH,
     INTERVAL,
-    LOW,
-    MEDIUM,
     MUCH,
     TOLERANCE,
     UPPER_BOUND,
@@ -29,6 +26,7 @@ from cyclescope.infer.timing.results import (
 )
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.remarks.timing import Cause
 
 CUT_SHORT = 2.5  # cycles: the issue of what cuts a chain may delay one that is shorter

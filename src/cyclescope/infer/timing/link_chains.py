@@ -16,7 +16,7 @@ from cyclescope.infer.timing.latency_system import (
 )
 from cyclescope.infer.timing.results import ABOVE, BELOW, HALF, LESS, MOVED, TOLERANCE
 from cyclescope.isa.registry import DEFAULT, instruction_set
-from cyclescope.kernel.cycle import NOP, SPACED, SPACING
+from cyclescope.kernel.cycle import LINK_SPACING, NOP, SPACED
 from cyclescope.measure.plan import LINK, Experiment, Key
 from cyclescope.measure.record import FROM_BEST, STABLE, Record
 from cyclescope.measure.sampling import PASSING, Measurement, Sampler
@@ -165,7 +165,7 @@ def _undelayed(equations: Sequence[Equation], isa: str) -> Iterator[Equation]:
         bare, with_others = named.get(name), named.get(name + SPACED)
         if bare and with_others:
             fill = with_others.keys[-1]
-            others = SPACING * alone.get(fill, lower_bound(fill, isa))
+            others = LINK_SPACING * alone.get(fill, lower_bound(fill, isa))
             if equation is not (bare if bare.cycles <= with_others.cycles - others else with_others):
                 continue
         yield equation

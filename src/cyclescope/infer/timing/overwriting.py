@@ -17,11 +17,8 @@ from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.results import (
     EXACT,
     HALF,
-    HIGH,
     INTERVAL,
     LESS,
-    LOW,
-    MEDIUM,
     UNMEASURED,
     UPPER_BOUND,
     Latency,
@@ -36,15 +33,16 @@ from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import kind_of
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.record import ERRORS, FAILED, NOISY, STABLE, Record
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.remarks.remark import Remark
 from cyclescope.remarks.timing import Timing, cause_of, withheld
 
 LEAST_LATENCY = 0.85  # cycles: a latency is one at least, but for noise; less shows an idiom or none
-LONGEST = 40.0  # cycles of a chain that is filled: the window of a core holds several of its instances
+_LONGEST = 40.0  # cycles of a chain that is filled: the window of a core holds several of its instances
 _SPARE = 3  # one-cycle instructions more than the throughput has cycles
 FOUND, ABSENT = Timing.FALSE_DEPENDENCY.of(), Timing.NO_FALSE_DEPENDENCY.of()
 HIDDEN, NOT_WHOLE = Timing.HIDDEN.of(), Timing.NOT_WHOLE.of()
-ALONE, DISAGREE = Timing.UNCONFIRMED.of(), Timing.DISAGREE.of()
+ONE_CHAIN, CHAINS_DISAGREE = Timing.UNCONFIRMED.of(), Timing.DISAGREE.of()
 _DISTURBED, _WITHOUT = Timing.DISTURBED.of(), Timing.NO_THROUGHPUT.of()
 
 
@@ -92,7 +90,7 @@ def output_latency(
 def filling(latency: Latency) -> int:
     """How many one-cycle instructions make a chain tell more than it does, 0 where none can or need be."""
     known = is_old(latency.source) and latency.max
-    if not known or known > LONGEST:
+    if not known or known > _LONGEST:
         return 0
     return math.ceil(known) + _SPARE
 
@@ -162,7 +160,7 @@ def _unconfirmed(verdict: _Verdict) -> _Verdict:
         return verdict
     if verdict.stable:
         return msgspec.structs.replace(verdict, confidence=_less(verdict))
-    return msgspec.structs.replace(verdict, remark=ALONE, confidence=LOW)
+    return msgspec.structs.replace(verdict, remark=ONE_CHAIN, confidence=LOW)
 
 
 def _agreed(first: _Verdict, second: _Verdict) -> _Verdict:
@@ -175,7 +173,7 @@ def _agreed(first: _Verdict, second: _Verdict) -> _Verdict:
             confidence=_less(first),
         )  # fmt: skip
     most = max(first, second, key=lambda verdict: verdict.cycles)
-    return msgspec.structs.replace(most, remark=DISAGREE, confidence=LOW)
+    return msgspec.structs.replace(most, remark=CHAINS_DISAGREE, confidence=LOW)
 
 
 def _bounded(first: _Verdict, second: _Verdict) -> _Verdict:
@@ -183,7 +181,7 @@ def _bounded(first: _Verdict, second: _Verdict) -> _Verdict:
     if second.remark != FOUND:
         return min(first, second, key=lambda verdict: (verdict.is_bound, verdict.cycles))
     if second.cycles > first.cycles + HALF:
-        return msgspec.structs.replace(first, remark=DISAGREE, confidence=LOW)
+        return msgspec.structs.replace(first, remark=CHAINS_DISAGREE, confidence=LOW)
     return msgspec.structs.replace(second, confidence=_less(second))
 
 

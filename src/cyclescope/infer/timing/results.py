@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import msgspec
 
 from cyclescope.measure.record import ERRORS, NOISY, STABLE, Record
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.remarks.remark import Remark
 from cyclescope.remarks.timing import Cause, Timing, cause_of
 
 EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
-HIGH, MEDIUM, LOW = "high", "medium", "low"
 UNMEASURED = Timing.UNMEASURED.of().text
 AGREED = 1.03  # times: readings of one thing differ by less
 LESS = 0.9  # times what something takes at least: less is more than noise

@@ -12,7 +12,7 @@ from cyclescope.infer.timing.overwriting import filling
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.cycle import SPACING
+from cyclescope.kernel.cycle import LINK_SPACING
 from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
 from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.record import Record
@@ -37,7 +37,7 @@ def latency_questions(planner: Planner, form: InstructionForm, timing: FormTimin
         stored = is_through_memory(pair, latency)
         source, target = latency.source, latency.target
         if (doubtful or stored) and limit < MOST_FILLING:
-            count = max(math.ceil(limit) + 3, SPACING if stored else 0)
+            count = max(math.ceil(limit) + 3, LINK_SPACING if stored else 0)
             filled = planner.filled(form, source, target, count)
             yield from () if filled is None else (filled,)
         if doubtful or slower or may_be_delayed(latency):

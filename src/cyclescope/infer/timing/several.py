@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cyclescope.infer.timing.results import EXACT, HALF, HIGH, UPPER_BOUND, Latency
+from cyclescope.infer.timing.results import EXACT, HALF, UPPER_BOUND, Latency
 from cyclescope.isa.dataflow import Pair
+from cyclescope.model.facts import HIGH
 from cyclescope.remarks.timing import Timing, cause_of
 
 REPEATED = Timing.REPEATED.of()

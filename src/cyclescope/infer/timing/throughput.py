@@ -14,9 +14,7 @@ from cyclescope.infer.timing.results import (
     AGREED,
     EXACT,
     FINEST,
-    HIGH,
     LESS,
-    MEDIUM,
     MUCH,
     TOLERANCE,
     UNMEASURED,
@@ -34,6 +32,7 @@ from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import MANY_BASES
 from cyclescope.kernel.variant import SPEEDS, Kind
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
+from cyclescope.model.facts import HIGH, MEDIUM
 from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
 

@@ -14,7 +14,7 @@ OF_PREDICATES = {  # SVE
 }  # fmt: skip
 _REGISTER = r"[wx](?:\d+|zr)"
 _CONDITION = "|".join((*_CONDITIONS, *OTHER_CONDITIONS))
-KINDS = {
+_KINDS = {
     "R": OperandKind(_REGISTER, "x1", "w1"),
     "W": OperandKind(r"w(?:\d+|zr)", "w2"),
     "X": OperandKind(r"x(?:\d+|zr)", "x3"),
@@ -208,4 +208,4 @@ _RULES = (
     *(f"b.{other} {{t:L}} = b.{condition} {{t}}" for other, condition in OF_PREDICATES.items()),
     *(f"b{other} {{t:L}} = b.{condition} {{t}}" for other, condition in OTHER_CONDITIONS.items()),
 )
-ALIASES = aliases(_RULES, KINDS, _values)
+ALIASES = aliases(_RULES, _KINDS, _values)

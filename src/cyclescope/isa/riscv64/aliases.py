@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cyclescope.isa.alias import OperandKind, aliases
 
-KINDS = {
+_KINDS = {
     "R": OperandKind(r"[a-z][a-z0-9]*", "a1"),
     "F": OperandKind(r"f[a-z0-9]+", "fa1"),
     "V": OperandKind(r"v\d+", "v8"),
@@ -133,4 +133,4 @@ _RULES = (
     *_registers(),
     *_vectors(),
 )
-ALIASES = aliases(_RULES, KINDS, _values)
+ALIASES = aliases(_RULES, _KINDS, _values)

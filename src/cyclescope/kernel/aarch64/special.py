@@ -7,7 +7,7 @@ import re
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.aarch64.links import ZERO_REGISTER
 from cyclescope.kernel.chain import Use
-from cyclescope.kernel.fixed_width.branches import COPIES, SPACING, BranchBuilder, Items
+from cyclescope.kernel.fixed_width.branches import BRANCH_SPACING, COPIES, BranchBuilder, Items
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.kernel.stream import Stream
@@ -97,15 +97,15 @@ class AArch64Branches(BranchBuilder):
         name, zero = self.form.mnemonic, self.pools.zero
         compare = self.helpers.make("SUBSXrs", ZERO_REGISTER, self.pools.constant, self.pools.constant, 0)
         if name in ("B", "BC"):
-            both = (self.branch(SPACING, ccode=0), self.branch(self.length, ccode=1))
+            both = (self.branch(BRANCH_SPACING, ccode=0), self.branch(self.length, ccode=1))
             return self.conditional(*both, before=[compare])
         if name in ("CBZ", "CBNZ"):
-            both = (self._of(zero, SPACING), self._of(self.pools.constant, self.length))
+            both = (self._of(zero, BRANCH_SPACING), self._of(self.pools.constant, self.length))
             if name == "CBNZ":
-                both = (self._of(self.pools.constant, SPACING), self._of(zero, self.length))
+                both = (self._of(self.pools.constant, BRANCH_SPACING), self._of(zero, self.length))
             return self.conditional(*both)
         if name in ("TBZ", "TBNZ"):
-            both = (self._of(zero, SPACING), self.branch(self.length))
+            both = (self._of(zero, BRANCH_SPACING), self.branch(self.length))
             return self.conditional(*(both if name == "TBZ" else (None, None)))
         return self.conditional(None, None)
 

@@ -13,7 +13,7 @@ from cyclescope.kernel.kernel import CANARY
 from cyclescope.kernel.stream import Stream
 
 COPIES = 8
-SPACING = 16  # bytes from one taken branch to the next
+BRANCH_SPACING = 16  # bytes from one taken branch to the next
 Items = list[Use | Instruction]
 
 
@@ -63,7 +63,7 @@ class BranchBuilder(FormOperands, ABC):
 
     def spaced(self, use: Use, variant: str, before: Items | None = None, taken: bool = True) -> Stream:
         """Copies of a branch, each taken one in 16 bytes of its own."""
-        gap = (SPACING - self.length) // len(self.filler().code()) if taken else 0
+        gap = (BRANCH_SPACING - self.length) // len(self.filler().code()) if taken else 0
         items: Items = [] if before is None else list(before)
         for _ in range(COPIES):
             items += [use, *[self.filler()] * gap]
@@ -75,7 +75,7 @@ class BranchBuilder(FormOperands, ABC):
 
     def direct(self) -> list[Stream]:
         """A branch that is always taken."""
-        return [self.spaced(self.branch(SPACING), "taken")]
+        return [self.spaced(self.branch(BRANCH_SPACING), "taken")]
 
     def conditional(self, taken: Use | None, other: Use | None, before: Items | None = None) -> list[Stream]:
         """A branch whose condition is known; where it is not, to the next instruction either way."""

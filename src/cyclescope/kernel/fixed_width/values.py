@@ -29,7 +29,7 @@ from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP, MachineState
 
 LINE = 64  # bytes from one of the other addresses to the next
 FLOAT_BITS = 26  # general register of RISC-V with the bits of the form's floating-point value
-NOTHING = 14  # a general register of 0 that compressed instructions can name
+_NOTHING = 14  # a general register of 0 that compressed instructions can name
 DIVISOR_BITS = 17  # the same of the divisor
 # FPCR: what overflows is the greatest number then, and no infinity, however often it is doubled.
 TOWARDS_ZERO = 3 << 22
@@ -83,7 +83,7 @@ def start_state(form: InstructionForm, helpers: Helpers, level: int) -> MachineS
     general[pools.base] = general[pools.alias] = FIRST_WINDOW
     for place, number in enumerate(pools.others, 1):
         general[number] = FIRST_WINDOW + place * LINE
-    general[pools.zero] = general[NOTHING] = 0
+    general[pools.zero] = general[_NOTHING] = 0
     general[pools.constant] = CONSTANT_VALUE
     values = pattern(number_type(form))
     if compared_bytes(form):  # the comparison is true, and the store takes place

@@ -16,7 +16,7 @@ from cyclescope.kernel.fixed_width.dialect import FixedWidthDialect
 from cyclescope.kernel.fixed_width.links import SCALABLE, Helpers
 from cyclescope.kernel.fixed_width.values import start_state
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.riscv64.links import DEFAULT, RiscV64Links
+from cyclescope.kernel.riscv64.links import USUAL_CONFIGURATION, RiscV64Links
 from cyclescope.kernel.riscv64.special import RiscV64Branches, is_32_bit_only, unmeasurable
 from cyclescope.kernel.state import MachineState
 
@@ -32,7 +32,7 @@ class RiscV64Dialect(FixedWidthDialect):
     def __init__(self, table: Table, executes: Executes) -> None:
         super().__init__(RiscV64Links(table, executes))
         self._table, self._executes = table, executes
-        self._configured: dict[Configuration, RiscV64Links] = {DEFAULT: self.helpers}
+        self._configured: dict[Configuration, RiscV64Links] = {USUAL_CONFIGURATION: self.helpers}
 
     def helpers_of(self, form: InstructionForm) -> Helpers:
         """Links that work on vectors as the form does."""
@@ -42,7 +42,9 @@ class RiscV64Dialect(FixedWidthDialect):
     def _configuration(self, form: InstructionForm) -> Configuration | None:
         """Under what a form's kernels run: those of whole registers under groups of as many."""
         whole = _WHOLE.match(form.mnemonic)
-        return Configuration(DEFAULT.sew, Fraction(int(whole[1]))) if whole else form.configuration
+        return (
+            Configuration(USUAL_CONFIGURATION.sew, Fraction(int(whole[1]))) if whole else form.configuration
+        )
 
     def _under(self, configuration: Configuration) -> RiscV64Links:
         if configuration not in self._configured:

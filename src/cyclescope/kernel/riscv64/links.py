@@ -25,7 +25,7 @@ from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_NONE, VECTOR_SCALABLE
 FLOAT_VALUE = 27  # f register with the form's value
 _SIZES = {16: "H", 32: "W", 64: "D"}
 _FLOATS = {16: "H", 32: "S", 64: "D"}
-DEFAULT = Configuration(64, Fraction(1))
+USUAL_CONFIGURATION = Configuration(64, Fraction(1))
 
 
 class RiscV64Links(Helpers):
@@ -40,7 +40,9 @@ class RiscV64Links(Helpers):
         (general, vector),
     )  # fmt: skip
 
-    def __init__(self, table: Table, executes: Executes, configuration: Configuration = DEFAULT) -> None:
+    def __init__(
+        self, table: Table, executes: Executes, configuration: Configuration = USUAL_CONFIGURATION
+    ) -> None:
         super().__init__(table, executes)
         self.configuration = configuration
         whole = max(1, int(configuration.lmul))

@@ -6,7 +6,7 @@ import re
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.chain import Use
-from cyclescope.kernel.fixed_width.branches import COPIES, SPACING, BranchBuilder, Items
+from cyclescope.kernel.fixed_width.branches import BRANCH_SPACING, COPIES, BranchBuilder, Items
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.kernel.stream import Stream
@@ -56,7 +56,7 @@ class RiscV64Branches(BranchBuilder):
             return self._conditional()
         if "branch" in attributes or "call" in attributes:
             registers = {operand: _RETURN for operand, _ in self.fields}
-            return [self.spaced(self.branch(SPACING, registers), "taken")]
+            return [self.spaced(self.branch(BRANCH_SPACING, registers), "taken")]
         if "exclusive" in attributes and name.startswith("SC."):
             partner = self.form.id.replace("SC_", "LR_")
             return self.exclusive(partner, self.helpers.form(partner).mnemonic)
@@ -79,7 +79,7 @@ class RiscV64Branches(BranchBuilder):
         }.get(name)  # fmt: skip
         if pairs is None:
             return self.conditional(None, None)
-        return self.conditional(self._of(pairs[0], SPACING), self._of(pairs[1], self.length))
+        return self.conditional(self._of(pairs[0], BRANCH_SPACING), self._of(pairs[1], self.length))
 
     def _of(self, numbers: tuple[int, ...], distance: int) -> Use:
         operands = [operand for operand, _ in self.fields]

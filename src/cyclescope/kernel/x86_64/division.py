@@ -19,7 +19,7 @@ from cyclescope.kernel.x86_64.chains import X86ChainBuilder
 from cyclescope.kernel.x86_64.helpers.links import X86Helpers
 from cyclescope.kernel.x86_64.registers import TEMPORARY, VECTOR_CONSTANT
 from cyclescope.kernel.x86_64.streams import X86StreamBuilder
-from cyclescope.kernel.x86_64.values import DIVISOR, DIVISOR_CONSTANT, DIVISOR_VECTOR, HIGH, LOW
+from cyclescope.kernel.x86_64.values import DIVISOR, DIVISOR_CONSTANT, DIVISOR_VECTOR, HIGH_HALF, LOW_HALF
 
 
 class SlowDivision(X86ChainBuilder):
@@ -68,7 +68,9 @@ class X86IntegerDivision(X86ChainBuilder):
         return self.roles.pool(op, "chain")[0]  # holds the divisor
 
     def _general_constant(self, op: Operand, place: Place) -> Instruction:
-        return self.helpers.constant_from(place.number, {0: LOW, 2: HIGH}.get(place.number, DIVISOR))
+        return self.helpers.constant_from(
+            place.number, {0: LOW_HALF, 2: HIGH_HALF}.get(place.number, DIVISOR)
+        )
 
     def chains(self, pair: Pair) -> list[Chain]:
         """One chain per pair and class of values."""
@@ -120,8 +122,8 @@ class X86DivisionStreams(X86StreamBuilder):
 
     def _restore(self, use: Use) -> list[Instruction]:
         if self.form.mnemonic in ("DIV", "IDIV"):
-            high = [] if self.form.operands[0].width == 8 else [self.helpers.constant_from(2, HIGH)]
-            return [self.helpers.constant_from(0, LOW), *high]
+            high = [] if self.form.operands[0].width == 8 else [self.helpers.constant_from(2, HIGH_HALF)]
+            return [self.helpers.constant_from(0, LOW_HALF), *high]
         result = []
         for slot, number in zip(self.slots, use.registers, strict=True):
             op = self.form.operands[slot.operand]

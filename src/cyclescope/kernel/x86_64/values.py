@@ -44,7 +44,7 @@ _PATTERNS = {
     "complex": struct.pack("<32H", *[0x3C00, 0] * 16),  # 1 of f16, without an imaginary part
 }
 DIVISOR_VECTOR, DIVISOR_CONSTANT = 12, 10  # vector registers that hold the divisor in slow chains
-LOW, HIGH, DIVISOR = 10, 11, 12  # general registers: the dividend's halves and the divisor
+LOW_HALF, HIGH_HALF, DIVISOR = 10, 11, 12  # general registers: the dividend's halves and the divisor
 _ROOT = re.compile(r"V?(R?SQRT(14|28)?)[PS][SDH]$|FSQRT$")
 _DIVISION = re.compile(r"V?DIV[PS][SDH]$|FI?DIVR?P?$")
 _NARROWING = re.compile(r"V?CVT(PD2PS|PS2PHX?|PD2PH)$")
@@ -253,5 +253,5 @@ def _integer_state(
     for number in (*roles.general_sources, *roles.general_chain[:1]):
         general[number] = divisor | (divisor << 8 if form.operands[0].cls == "R8h" else 0)
     general[0], general[2] = low, high
-    general[LOW], general[HIGH], general[DIVISOR] = low, high, divisor
+    general[LOW_HALF], general[HIGH_HALF], general[DIVISOR] = low, high, divisor
     return Division(patterns.INTEGERS, patterns.repeated(divisor, form.operands[0].width // 8))

@@ -6,6 +6,7 @@ from collections.abc import Container, Sequence
 from enum import Enum
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
 from cyclescope.model.facts import FUSION, CoreAnswer, Fact, fused_forms
 
@@ -20,7 +21,7 @@ class BeforeNop(Enum):
 
 def is_nop(form: InstructionForm) -> bool:
     """Whether a form does nothing at all."""
-    return "nop" in form.attributes
+    return "nop" in form.attributes or form.id == instruction_set(form.isa).roles.nop
 
 
 def before_nop(form: InstructionForm) -> BeforeNop:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from cyclescope.model.facts import (
     FORWARDING,
-    GENERAL,
     LOOPED,
+    OF_GENERAL,
     RENAMING,
     STACKED,
     TRIP_ADDITIONS,
@@ -32,7 +32,7 @@ IN_SHORT_LOOPS = {
     MemoryWay.OTHER: MemoryWay.OTHER_SHORT,
 }  # fmt: skip
 ON_STACK = (MemoryWay.STACK, MemoryWay.STACK_UPDATED)  # ways whose sizes and distances are asked apart
-UPDATES = (MemoryWay.UPDATED, MemoryWay.STACK_UPDATED)  # of a register and memory in one instruction
+_UPDATES = (MemoryWay.UPDATED, MemoryWay.STACK_UPDATED)  # of a register and memory in one instruction
 MOST_SHORT = 12  # loads of what was stored that a short loop has: as many as were asked
 _STORED = (32, 64, 16, 8, 128, 256)  # bits: stores whose failures stand for those of others, the first known
 WHOLE_REGISTER = 64  # bits of the registers by which ways are asked
@@ -89,7 +89,7 @@ class MemoryPassing:
         renamed, way = self._renamed(one), self._ways.get(self._subject(one))
         if renamed is not None:
             return renamed
-        least = 0.0 if one.way in UPDATES and way is not None else fact.value
+        least = 0.0 if one.way in _UPDATES and way is not None else fact.value
         return max(least, self._forwarded(one), 0.0)
 
     @property
@@ -182,7 +182,7 @@ class MemoryPassing:
         """The kind of subjects that tell of a way by the stack pointer, or in short loops, if asked."""
         if one.way in ON_STACK and transfer_subject(WHOLE_REGISTER, STACKED) in self._ways:
             return STACKED
-        return LOOPED if self._learns(one) else GENERAL
+        return LOOPED if self._learns(one) else OF_GENERAL
 
     def _distances(self, one: StoredLoad) -> list[str]:
         """What was asked of as many stores in between, or fewer."""
@@ -200,7 +200,7 @@ class MemoryPassing:
 
     def _is_update(self, one: StoredLoad) -> bool:
         """Whether it is asked how long what is stored takes back to the instruction that stored it."""
-        return one.way in UPDATES and str(one.way) in self._ways
+        return one.way in _UPDATES and str(one.way) in self._ways
 
     def _farther(self, one: StoredLoad) -> float:
         """Cycles by which an update takes longer behind other stores: by what a load does there."""
@@ -231,7 +231,7 @@ class MemoryPassing:
         self, one: StoredLoad, cases: Iterable[tuple[int, int]], wanted: CoreAnswer = CoreAnswer.NONE
     ) -> Iterator[Fact]:
         for loaded, offset in cases:
-            for kind in (VECTOR, VEX) if one.vector else (GENERAL,):
+            for kind in (VECTOR, VEX) if one.vector else (OF_GENERAL,):
                 fact = self._sizes.get(forwarding_subject(one.stored, loaded, offset, kind))
                 if fact is not None and wanted in (CoreAnswer.NONE, fact.answer):
                     yield fact

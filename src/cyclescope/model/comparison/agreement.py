@@ -27,7 +27,7 @@ from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel
 from cyclescope.model.ports import issue_throughput
 
 RELATIVE = 0.05  # of the larger value: what published throughputs of one core differ by from run to run
-CYCLES = 0.1  # latencies are whole numbers, which measurements miss by less than this
+CYCLES_APART = 0.1  # latencies are whole numbers, which measurements miss by less than this
 
 
 class Quantity(StrEnum):
@@ -53,7 +53,7 @@ class Tolerance(msgspec.Struct, frozen=True):
     """How far equal values may be apart: a share of the larger one for throughputs, cycles for latencies."""
 
     relative: float = RELATIVE
-    cycles: float = CYCLES
+    cycles: float = CYCLES_APART
 
 
 class Comparison(msgspec.Struct, frozen=True):

@@ -13,10 +13,10 @@ import msgspec
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
+from cyclescope.model.facts import LOW
 from cyclescope.model.machine import EXTRACTED, MEASURED, FormCost, MachineModel
 from cyclescope.model.ports import port_throughput
 
-LOW = "low"
 _OUTSIDE = ("nontemporal", "serializing")  # attributes: stores past the caches, and what waits for everything
 UNKNOWN_CYCLES = 100.0  # what LLVM's models and llvm-mca have for latencies that nobody put in
 _ONE_CYCLE = 1.0  # cycles: what takes less is no latency, but how many instructions are renamed in a cycle

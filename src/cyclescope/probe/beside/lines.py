@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cyclescope.kernel.state import FIRST_WINDOW, MET_BASE
 from cyclescope.model.facts import CoreAnswer
-from cyclescope.probe.code import CHAIN, NUMBERS, Setting
+from cyclescope.probe.code import DEPENDENT, NUMBERS, Setting
 from cyclescope.probe.layout import Branch, Item, Label, laid_out
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
 from cyclescope.remarks.probing import Read, Unclear, UnclearPair
@@ -66,8 +66,8 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         numbers=tuple((numbers[letter], value) for letter, value in registers.items()),
         pointers=((numbers["o"], MET_BASE - FIRST_WINDOW),),
     )
-    handed = Point(_HANDED, lines, flags=CHAIN, setting=setting, beside=lines, varies=True)
-    yield ProbeCase(_SUBJECT, (handed, Point(_ALONE, lines, flags=CHAIN, setting=setting)))
+    handed = Point(_HANDED, lines, flags=DEPENDENT, setting=setting, beside=lines, varies=True)
+    yield ProbeCase(_SUBJECT, (handed, Point(_ALONE, lines, flags=DEPENDENT, setting=setting)))
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:

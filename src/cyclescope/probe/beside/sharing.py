@@ -13,7 +13,7 @@ from functools import reduce
 import msgspec
 
 from cyclescope.model.facts import CoreAnswer
-from cyclescope.probe.code import CHAIN, written
+from cyclescope.probe.code import DEPENDENT, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import precise
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
@@ -69,8 +69,8 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
     for what, text in _TEXTS.get(isa, {}).items():
         lines = written(isa, *[text.replace("@", target) for target in _TARGETS * _TIMES])
         points = (
-            Point(_TOGETHER, lines, flags=CHAIN, count=len(lines), beside=lines),
-            Point(_ALONE, lines, flags=CHAIN, count=len(lines)),
+            Point(_TOGETHER, lines, flags=DEPENDENT, count=len(lines), beside=lines),
+            Point(_ALONE, lines, flags=DEPENDENT, count=len(lines)),
         )
         yield ProbeCase(what, points, what in _QUICK)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.branches.misprediction import sign_branches, wrong_prediction
-from cyclescope.probe.code import CHAIN, NUMBERS, Setting, written
+from cyclescope.probe.code import DEPENDENT, NUMBERS, Setting, written
 from cyclescope.probe.edges import TWICE, WRONG, check_edge, edge, inside
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import ALONE_IN_LOOP, Branch, Item, Label, laid_out
@@ -62,8 +62,8 @@ def _points(isa: str, count: int) -> Iterator[Point]:
     looped: list[Item] = [begin, Label("trip"), *trip, Branch(way.back, "trip"), *rest]
     registers = {"a": _ZERO, "b": _MINUS_ONE, "e": _ZERO, "f": count}
     setting = Setting(numbers=tuple((NUMBERS[isa][letter], value) for letter, value in registers.items()))
-    yield Point(_LOOP, laid_out(isa, looped), count, CHAIN, setting)
-    yield Point(_STRAIGHT, written(isa, begin, *trip * count), count, CHAIN, setting)
+    yield Point(_LOOP, laid_out(isa, looped), count, DEPENDENT, setting)
+    yield Point(_STRAIGHT, written(isa, begin, *trip * count), count, DEPENDENT, setting)
 
 
 def _trip(way: CountedLoop) -> list[str]:

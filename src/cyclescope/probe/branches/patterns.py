@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.branches.misprediction import INCREMENT, MULTIPLIER
-from cyclescope.probe.code import CHAIN, NUMBERS, Setting, written
+from cyclescope.probe.code import DEPENDENT, NUMBERS, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import ALONE_IN_LOOP, TARGET, Branch, Distance, Fill, Item, Label, laid_out
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
@@ -110,7 +110,13 @@ def _point(isa: str, subject: str, part: str, power: int = 0) -> Point:
     ]  # fmt: skip
     setup = written(isa, f"{way.kept[0]} +{_PLACE}", way.kept[1])
     return Point(
-        part, laid_out(isa, items), 1 << power if power else 0, CHAIN, _setting(isa, select), PASSED, setup
+        part,
+        laid_out(isa, items),
+        1 << power if power else 0,
+        DEPENDENT,
+        _setting(isa, select),
+        PASSED,
+        setup,
     )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.kernel.state import CHAIN_BASE, FIRST_WINDOW
-from cyclescope.model.facts import GENERAL, VECTOR, VEX, CoreAnswer
+from cyclescope.model.facts import OF_GENERAL, VECTOR, VEX, CoreAnswer
 from cyclescope.probe.code import CHAIN_PLACE, NUMBERS, PARALLEL, KernelLine, Setting, written
 from cyclescope.probe.levels import precise
 from cyclescope.probe.memory.caches import KIB, SPACING
@@ -30,9 +30,9 @@ RUNS_DIFFER = (
 TOLD_SIZES = tuple(16 * KIB << 2 * n for n in range(5))  # of these, those that are told
 BODY_BYTES = 1024  # of a body: less than the least size, and more than what it takes to go on hides
 _WIDTHS: Mapping[str, tuple[tuple[str, int], ...]] = {
-    "x86-64": ((GENERAL, 64), (VEX, 256), (VEX, 512)),
-    "aarch64": ((GENERAL, 64), (VECTOR, 128)),
-    "riscv64": ((GENERAL, 64),),
+    "x86-64": ((OF_GENERAL, 64), (VEX, 256), (VEX, 512)),
+    "aarch64": ((OF_GENERAL, 64), (VECTOR, 128)),
+    "riscv64": ((OF_GENERAL, 64),),
 }
 """Kinds of loads and stores with their bits: those that programs have most, and the widest."""
 _ADDRESSES, _BASES = "CcdD", "ghAB"  # of quarters of a body

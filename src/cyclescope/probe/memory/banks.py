@@ -28,7 +28,7 @@ from cyclescope.model.facts import (
     small_stores,
     stores_apart,
 )
-from cyclescope.probe.code import NUMBERS, PARALLEL, PLAIN, SOME, Setting, written
+from cyclescope.probe.code import NUMBERS, PARALLEL, PLAIN_SETTING, SOME, Setting, written
 from cyclescope.probe.memory.transfers import EMULATED_IF_UNALIGNED, PLAIN_TRANSFERS, per_cycle, with_register
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings
 
@@ -102,7 +102,7 @@ def _loads_and_operations(isa: str) -> Point:
     whole = PLAIN_TRANSFERS[isa][-1]
     loads = [with_register(whole.load.replace("@", "p"), letter) for letter in SOME]
     texts = [text for load in loads for text in (load, _OPERATION[isa])]
-    return Point("accesses", written(isa, *texts), 0, PARALLEL, PLAIN, len(texts))
+    return Point("accesses", written(isa, *texts), 0, PARALLEL, PLAIN_SETTING, len(texts))
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:

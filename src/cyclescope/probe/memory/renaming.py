@@ -14,8 +14,8 @@ from cyclescope.kernel.kernel import CANARY, LONG, WATCHED
 from cyclescope.model.behaviour.passing import DISTANCES
 from cyclescope.model.facts import (
     ASKED_UPDATE,
-    GENERAL,
     LOOPED,
+    OF_GENERAL,
     RENAMING,
     STACKED,
     TRIP_ADDITIONS,
@@ -30,7 +30,7 @@ from cyclescope.model.facts import (
     trip_subject,
     update_subject,
 )
-from cyclescope.probe.code import CHAIN, PARALLEL, KernelLine, Setting, written
+from cyclescope.probe.code import DEPENDENT, PARALLEL, KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.memory.transfers import (
@@ -124,7 +124,7 @@ def _on_stack(isa: str) -> Iterator[Way]:
     plain = PLAIN_TRANSFERS[isa]
     for one in plain:
         yield _way(transfer_subject(one.bits, STACKED), one, _STACK, _STACK, quick=one.bits in (32, 64))
-    for kind, place in ((GENERAL, _HERE), (STACKED, _STACK)):
+    for kind, place in ((OF_GENERAL, _HERE), (STACKED, _STACK)):
         yield _way(*_part(isa, kind), place, place, quick=False)
     for way in _KINDS[isa]:
         if way.subject in (MemoryWay.SIGNED, MemoryWay.ADDED):
@@ -239,7 +239,7 @@ def _points(
     setting: Setting,
     short: bool = False,
 ) -> tuple[Point, Point]:
-    flags = CHAIN | WATCHED if short else PARALLEL
+    flags = DEPENDENT | WATCHED if short else PARALLEL
     return (
         Point("asked", (*before, *load), 0, flags, setting),
         Point("asked, cut", (*before, *other), 0, flags, setting),
@@ -259,7 +259,7 @@ def _distance(isa: str, subject: str, count: int, place: str) -> ProbeCase:
     load, other = (*at(isa, one.load, place), *link), (*at(isa, with_register(one.load, "b"), place), *link)
     parts = (("asked", (*before, *load)), ("asked, cut", (*before, *other)))
     short = subject == distance_subject(count, LOOPED)
-    pairs, flags = (1, CHAIN | WATCHED) if short else (MANY_PAIRS, CANARY | LONG)
+    pairs, flags = (1, DEPENDENT | WATCHED) if short else (MANY_PAIRS, CANARY | LONG)
     points = (Point(part, lines * pairs, flags=flags, count=pairs) for part, lines in parts)
     return ProbeCase(subject, (*points, load_latency(isa)), count in (4, 16) and not short)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cyclescope.model.facts import GENERAL, VECTOR, VEX, CoreAnswer
+from cyclescope.model.facts import OF_GENERAL, VECTOR, VEX, CoreAnswer
 from cyclescope.probe.code import KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Point, ProbeVerdict, Readings, Unresolved, parallel
@@ -90,7 +90,7 @@ VECTOR_TRANSFERS: Mapping[str, Mapping[str, tuple[Transfer, ...]]] = {
 
 def groups(isa: str) -> dict[str, tuple[Transfer, ...]]:
     """All transfers by kind, those of general registers first."""
-    return {GENERAL: PLAIN_TRANSFERS[isa], **VECTOR_TRANSFERS[isa]} if isa in PLAIN_TRANSFERS else {}
+    return {OF_GENERAL: PLAIN_TRANSFERS[isa], **VECTOR_TRANSFERS[isa]} if isa in PLAIN_TRANSFERS else {}
 
 
 def at(isa: str, text: str, place: str) -> tuple[KernelLine, ...]:

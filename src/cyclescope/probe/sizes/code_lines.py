@@ -27,7 +27,7 @@ from cyclescope.model.facts import (
     loop_of,
     loop_with,
 )
-from cyclescope.probe.code import CHAIN, NUMBERS, Setting, instruction, written
+from cyclescope.probe.code import DEPENDENT, NUMBERS, Setting, instruction, written
 from cyclescope.probe.layout import Branch, Fill, Item, Label, laid_out
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings
 
@@ -105,7 +105,7 @@ def _loop(isa: str, inside: Sequence[str], ahead: Sequence[str] = ()) -> Point:
     registers = {"a": 0, "b": (1 << 64) - 1, "f": TRIPS}
     numbers = tuple((NUMBERS[isa][letter], value) for letter, value in registers.items())
     setting = Setting(numbers, pointers=((NUMBERS[isa]["p"], 0),))
-    return Point("asked", laid_out(isa, items), 0, CHAIN, setting, TRIPS)
+    return Point("asked", laid_out(isa, items), 0, DEPENDENT, setting, TRIPS)
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:

@@ -20,7 +20,7 @@ SCHEMA_VERSION = 1
 GROUPS = 12  # extensions, the largest first; the rest are one line
 Found = Sequence[tuple[MachineModel, Agreement]]
 REASON_HEAD = ("", *(quantity.value for quantity in Quantity), "all")
-HEAD = ("", "compared", "equal", "inside", "different", "equal of compared")
+AGREEMENT_HEAD = ("", "compared", "equal", "inside", "different", "equal of compared")
 
 
 def agreement_text(first: MachineModel, found: Found, differences: int) -> str:
@@ -30,9 +30,9 @@ def agreement_text(first: MachineModel, found: Found, differences: int) -> str:
         parts.append(f"{first.name} and {other.name}")
         parts += (f"  {line}" for line in borrowers((first, other)))
         parts += _matched(first, other, agreement)
-        parts.append(table([HEAD, *count_rows(agreement.counts())], words=1))
+        parts.append(table([AGREEMENT_HEAD, *count_rows(agreement.counts())], words=1))
         parts.append("Throughput and latency by extension:")
-        parts.append(table([HEAD, *extension_rows(first, agreement)], words=1))
+        parts.append(table([AGREEMENT_HEAD, *extension_rows(first, agreement)], words=1))
         parts += _reasons(agreement)
         parts += _listed(first, other, agreement, differences)
     return "\n".join(parts)
@@ -47,7 +47,7 @@ def _matched(first: MachineModel, other: MachineModel, agreement: Agreement) -> 
 
 
 def count_rows(counts: Mapping[Quantity, Counter[Match]]) -> Iterator[tuple[str, ...]]:
-    """A row per quantity, as `HEAD` has the columns."""
+    """A row per quantity, as `AGREEMENT_HEAD` has the columns."""
     for quantity, verdicts in counts.items():
         yield _row(quantity.value, verdicts)
 

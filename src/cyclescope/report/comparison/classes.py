@@ -11,7 +11,7 @@ from cyclescope.report.words import borrowers, counted, escaped
 from cyclescope.session.cost_classes import CostClass, Difference
 from cyclescope.session.subjects import Subject
 
-INDEX = "README.md"
+CLASSES_INDEX = "README.md"
 _SHOWN = 60  # differences of a text, the farthest first
 
 
@@ -19,7 +19,10 @@ def class_files(subject: Subject, model: MachineModel, classes: Sequence[CostCla
     """Texts by the names of their files."""
     names = [f"{number:03}-{_name(one)}.md" for number, one in enumerate(classes, 1)]
     texts = ["\n".join(_text(subject, model, one)) for one in classes]
-    return {INDEX: "\n".join(_index(subject, model, classes, names)), **dict(zip(names, texts, strict=True))}
+    return {
+        CLASSES_INDEX: "\n".join(_index(subject, model, classes, names)),
+        **dict(zip(names, texts, strict=True)),
+    }
 
 
 def _name(one: CostClass) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from cyclescope.report.comparison.usage import usage_data
 from cyclescope.report.tables import table
 from cyclescope.session.elsewhere.usage import Usages
-from cyclescope.session.replay import QUANTITIES, Again, Agreeing, Replay, farthest
+from cyclescope.session.replay import REPLAYED, Again, Agreeing, Replay, farthest
 
 SCHEMA_VERSION = 1
 REPLAY_HEAD = ("", "compared", *(outcome.value for outcome in Agreeing), "equal of compared")
@@ -36,7 +36,7 @@ def replay_text(found: Replay, store: str, where: str, shown: int) -> str:
 
 def replay_rows(found: Replay) -> Iterator[tuple[str, ...]]:
     """A row per quantity, as `REPLAY_HEAD` has the columns."""
-    yield from (_row(found, quantity) for quantity in QUANTITIES)
+    yield from (_row(found, quantity) for quantity in REPLAYED)
 
 
 def _row(found: Replay, quantity: str) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def replay_json(found: Replay, store: str, where: str, usages: Usages | None = N
         "reasons": found.reasons(),
         "counts": {
             quantity: {outcome.name.lower(): found.counts(quantity)[outcome] for outcome in Agreeing}
-            for quantity in QUANTITIES
+            for quantity in REPLAYED
         },
         "experiments": [_experiment(one) for one in found.answers],
     }

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from cyclescope.model.comparison.agreement import Agreement, Comparison, Match, Quantity, Tolerance
 from cyclescope.model.machine import MEASURED, MachineModel
 from cyclescope.report.comparison.agreement import (
-    HEAD,
+    AGREEMENT_HEAD,
     REASON_HEAD,
     count_rows,
     extension_rows,
@@ -77,8 +77,8 @@ def _section(first: Subject, other: MachineModel, agreement: Agreement, most: in
         "measured": MEASURED in (first.model.provenance.kind, other.provenance.kind),
         "shared": counted(shared, "form"),
         "tables": [
-            ("quantity", HEAD[1:], list(count_rows(agreement.counts()))),
-            ("extension (throughput and latency)", HEAD[1:], list(by_extension)),
+            ("quantity", AGREEMENT_HEAD[1:], list(count_rows(agreement.counts()))),
+            ("extension (throughput and latency)", AGREEMENT_HEAD[1:], list(by_extension)),
             ("what explains the differences", REASON_HEAD[1:], list(reason_rows(agreement))),
         ],
         "unmatched": [(f"only in {here}", only_here), (f"only in {there}", only_there)],

@@ -21,7 +21,7 @@ from cyclescope.report.pages.rendering import ours, rendered, safe
 from cyclescope.report.site.core import BAR_WIDTH, cores
 from cyclescope.report.site.experiments import Experiments
 from cyclescope.report.site.packing import FORMS, Words, packed
-from cyclescope.report.site.rows import LEVELS, columns, cost_of
+from cyclescope.report.site.rows import CONFIDENCES, columns, cost_of
 from cyclescope.report.site.sources import facts_of
 from cyclescope.report.words import printable
 from cyclescope.session.subjects import Subject
@@ -30,7 +30,7 @@ INDEX, PARTS = "index.html", "parts"
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = ("elements", "parts", "listing", "card", "trials", "page")  # in the order in which they are run
 STAGE = "cards"  # of progress
-FIRST = 8  # findings of a group that are seen at once
+_FIRST = 8  # findings of a group that are seen at once
 _NO_CORE = "unknown"  # the last word of machines whose core has no name
 _COLUMNS = ("latency", "throughput", "slots", "ports")
 
@@ -143,8 +143,8 @@ def _head(subjects: Sequence[Subject], rows: dict[str, Any]) -> dict[str, object
     ]
     first = subjects[0]
     return {
-        "title": _title(subjects), "machines": machines, "size": FORMS, "levels": LEVELS,
-        "marks": dict.fromkeys(LEVELS, True), "store": str(first.path) if first.path else "",
+        "title": _title(subjects), "machines": machines, "size": FORMS, "levels": CONFIDENCES,
+        "marks": dict.fromkeys(CONFIDENCES, True), "store": str(first.path) if first.path else "",
         "version": __version__,
     }  # fmt: skip
 
@@ -191,7 +191,7 @@ def _page(
         several=len(subjects) > 1,
         store=head["store"],
         version=__version__,
-        first=FIRST,
+        first=_FIRST,
         **found,
     )
 

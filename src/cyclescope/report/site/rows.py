@@ -12,7 +12,7 @@ from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import notation
 from cyclescope.report.site.packing import Words
 
-LEVELS = ("", "low", "medium", "high")
+CONFIDENCES = ("", "low", "medium", "high")
 DIFFERS = {Quantity.LATENCY: 1, Quantity.THROUGHPUT: 2, Quantity.OPERATIONS: 4, Quantity.PORTS: 8}  # bits
 
 
@@ -41,7 +41,9 @@ def _machine(forms: Sequence[InstructionForm], model: MachineModel, words: Words
         ],
         "slots": [_slots(cost) for cost in costs],
         "ports": [words.number(ports_of(cost, model)) for cost in costs],
-        "confidence": [LEVELS.index(cost.confidence) if cost and cost.confidence else 0 for cost in costs],
+        "confidence": [
+            CONFIDENCES.index(cost.confidence) if cost and cost.confidence else 0 for cost in costs
+        ],
     }
 
 

@@ -9,7 +9,7 @@ from tiny.kernel.registers import POOLS
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.dialect import Dialect, Executes
-from cyclescope.kernel.fixed_width.branches import SPACING, BranchBuilder
+from cyclescope.kernel.fixed_width.branches import BRANCH_SPACING, BranchBuilder
 from cyclescope.kernel.fixed_width.dialect import FixedWidthDialect
 from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, Helpers
 from cyclescope.kernel.instruction import Instruction
@@ -65,7 +65,7 @@ class TinyBranches(BranchBuilder):
     def streams(self) -> list[Stream] | None:
         if "branch" not in self.form.attributes:
             return None
-        taken = self.branch(SPACING, {0: self.numbered(0, POOLS.constant)})
+        taken = self.branch(BRANCH_SPACING, {0: self.numbered(0, POOLS.constant)})
         return self.conditional(taken, self.branch(self.length, {0: self.numbered(0, POOLS.zero)}))
 
     def filler(self) -> Instruction:

@@ -32,7 +32,7 @@ def test_devices_without_end(device, tmp_path):
 
 
 def test_a_pipe_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "LONGEST", 1 << 17)
+    monkeypatch.setattr(reading, "_LONGEST", 1 << 17)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 
@@ -52,9 +52,9 @@ def test_a_pipe_without_end(tmp_path, monkeypatch):
 def test_a_text_as_long_as_allowed_is_read(tmp_path, monkeypatch):
     path = tmp_path / "k.s"
     path.write_text("nop\n" + "#" * 60)
-    monkeypatch.setattr(reading, "LONGEST", 64)
+    monkeypatch.setattr(reading, "_LONGEST", 64)
     assert len(read_block(path)) == 1
-    monkeypatch.setattr(reading, "LONGEST", 63)
+    monkeypatch.setattr(reading, "_LONGEST", 63)
     with pytest.raises(SourceError, match="is longer than"):
         read_block(path)
 

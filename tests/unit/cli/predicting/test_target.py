@@ -102,7 +102,7 @@ def test_a_bench_of_an_emulator_says_so(cyclescope, emulated):
 
 
 def test_a_target_is_handed_on(cyclescope, emulated, monkeypatch, tmp_path):
-    monkeypatch.setattr("cyclescope.measure.survey.PAUSE", 0)
+    monkeypatch.setattr("cyclescope.measure.survey._PAUSE", 0)
     for command in (
         ["host"],
         ["bench", "--hex", "90"],

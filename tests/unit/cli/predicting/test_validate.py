@@ -146,7 +146,7 @@ def test_what_probes_are_worth_is_in_every_view(cyclescope, opened, blocks, tmp_
 @needs_compiler
 def test_blocks_of_our_loops_where_none_are_given(cyclescope, opened, monkeypatch):
     monkeypatch.setattr("cyclescope.session.compiled.COMPILERS", ("cc",))
-    monkeypatch.setattr("cyclescope.session.compiled.LEVELS", (("-O1",),))
+    monkeypatch.setattr("cyclescope.session.compiled._LEVELS", (("-O1",),))
     found = json.loads(cyclescope("validate", *OWN, "--as", "unrolled", "--sample", "20", "--json").out)
     assert found["given"] > 100
     assert found["blocks"]["tried"] == 20

@@ -22,7 +22,7 @@ from cyclescope.infer.beside.bursts import (
     time_bursts,
 )
 from cyclescope.kernel.state import area_middle
-from cyclescope.measure.bench import LEVELS, CodePlace, area_state, machine_code
+from cyclescope.measure.bench import VECTOR_LEVELS, CodePlace, area_state, machine_code
 from cyclescope.measure.record import STABLE, UNSTABLE
 
 NOP, ADD = b"\x90", bytes.fromhex("4801d8")
@@ -30,7 +30,7 @@ ENTRY = 50.0  # cycles of a run without copies
 
 
 def kernel(code, instructions=1):
-    return machine_code(code, b"", instructions, 1, LEVELS["sse"])
+    return machine_code(code, b"", instructions, 1, VECTOR_LEVELS["sse"])
 
 
 class PlayedBackend:
@@ -248,7 +248,7 @@ def test_sums_as_nanobench_has_them():
     ("isa", "pointers"), [("x86-64", (4, 5, 7, 6, 14)), ("aarch64", (31, 20, 21)), ("riscv64", (2, 9, 8))]
 )
 def test_pointers_have_areas_of_their_own(isa, pointers):
-    state = area_state(LEVELS["float"], isa)
+    state = area_state(VECTOR_LEVELS["float"], isa)
     assert [state.general[number] for number in pointers] == [area_middle(n) for n in range(len(pointers))]
     assert all(value == 0 for n, value in enumerate(state.general) if n not in pointers)
-    assert area_state(LEVELS["float"], isa) == structs.replace(state)
+    assert area_state(VECTOR_LEVELS["float"], isa) == structs.replace(state)

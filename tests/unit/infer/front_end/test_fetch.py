@@ -78,10 +78,10 @@ def test_what_counts_as_slower(monkeypatch, name, times, made):
 @pytest.mark.parametrize(
     ("name", "times", "made"),
     [
-        ("ENOUGH", 2, {"fetch": 72.0}),
-        ("ENOUGH", 0.5, {"fetch": 79.0}),
-        ("ALIKE", 0.5, {"fetch": 32.0, "short": {15: 1.03}}),
-        ("ALIKE", 2, {"fetch": 32.0, "short": {15: 1.06}}),
+        ("_ENOUGH", 2, {"fetch": 72.0}),
+        ("_ENOUGH", 0.5, {"fetch": 79.0}),
+        ("_ALIKE", 0.5, {"fetch": 32.0, "short": {15: 1.03}}),
+        ("_ALIKE", 2, {"fetch": 32.0, "short": {15: 1.06}}),
     ],
 )
 def test_what_counts_as_one_limit(monkeypatch, name, times, made):

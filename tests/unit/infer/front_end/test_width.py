@@ -98,22 +98,22 @@ def test_rounds_that_disagree_prove_nothing():
 @pytest.mark.parametrize(
     ("name", "found", "slots"),
     [
-        ("GRAIN", rates(0.0, nop=6.04, mix=6.0, general=5.0), 6),  # halved, NOP is not at the width
+        ("RATE_GRAIN", rates(0.0, nop=6.04, mix=6.0, general=5.0), 6),  # halved, NOP is not at the width
         ("ERRORS", rates(0.05, nop=6.09, mix=6.0, general=5.0), 6),
-        ("KINDS", rates(nop=6.0, mix=6.0, general=5.0), 6),
+        ("_KINDS", rates(nop=6.0, mix=6.0, general=5.0), 6),
     ],
 )
 def test_what_is_near_enough_to_a_width(monkeypatch, name, found, slots):
     assert width_of(found).slots == slots
     assert width_of(found).is_told
-    monkeypatch.setattr(module, name, getattr(module, name) * (2 if name == "KINDS" else 0.5))
+    monkeypatch.setattr(module, name, getattr(module, name) * (2 if name == "_KINDS" else 0.5))
     assert not width_of(found).is_told
 
 
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("GRAIN", rates(0.0, nop=6.1, mix=6.1, general=5.0)),
+        ("RATE_GRAIN", rates(0.0, nop=6.1, mix=6.1, general=5.0)),
         ("ERRORS", rates(0.05, nop=6.15, mix=6.15, general=5.0)),
         ("FASTER", rates(0.0, nop=6.0, mix=6.0, general=6.4)),
     ],
@@ -142,7 +142,7 @@ def test_so_many_nops_share_a_slot(monkeypatch, times):
 def test_one_kind_is_not_enough(monkeypatch):
     found = rates(nop=6.0, general=4.0, vector=3.0)
     assert not width_of(found).is_told
-    monkeypatch.setattr(module, "KINDS", 1)
+    monkeypatch.setattr(module, "_KINDS", 1)
     assert width_of(found).is_told
 
 

@@ -9,7 +9,7 @@ from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.likelihood.usage import Told, UsageCandidate, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
 from cyclescope.infer.ports.evidence import ERROR
-from cyclescope.infer.timing.results import HIGH
+from cyclescope.model.facts import HIGH
 from cyclescope.model.machine import Operation
 
 SETS = {"two": (0, 1), "three": (0, 1, 2), "four": (0, 1, 2, 3)}

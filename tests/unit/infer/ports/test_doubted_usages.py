@@ -10,7 +10,7 @@ from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.timed import TimedJudge
-from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.model.machine import Operation
 from cyclescope.remarks.ports import Usage
 from tests.support.made.classes import StatedEvidence, classes_of

@@ -12,10 +12,10 @@ from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.candidates import candidates, domains, files_of, memory_of
 from cyclescope.infer.ports.in_order import QUICK, SLOW, issues_in_order
-from cyclescope.infer.timing.results import HIGH
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.record import Record
+from cyclescope.model.facts import HIGH
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.session.machines import load_model
 

@@ -11,7 +11,7 @@ import pytest
 from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike, learned, tail_of
 from cyclescope.infer.likelihood.usage import Explanation, Told, UsageCandidate, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
-from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.model.machine import Operation
 
 SETS = {"left": (0, 1), "right": (1, 2)}

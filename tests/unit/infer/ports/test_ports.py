@@ -20,12 +20,12 @@ from cyclescope.infer.ports.evidence import ERROR, PortFacts
 from cyclescope.infer.ports.experiments import PortCampaign
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.timed import TimedJudge
-from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PortPlanner
 from cyclescope.measure.record import FrontEndReadings, Reading
 from cyclescope.model import library
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.model.library import llvm_model
 from cyclescope.model.resources import resource_throughput
 from cyclescope.remarks.front_end import Slots

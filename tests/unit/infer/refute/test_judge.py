@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cyclescope.infer.ports.builder import PortUsage
-from cyclescope.infer.refute.calibration import FIRST, Judge, Trial, Verdict, Verdicts
+from cyclescope.infer.refute.calibration import DRAWN_FIRST, Judge, Trial, Verdict, Verdicts
 from cyclescope.model.calibration import ClaimCalibration
 from cyclescope.model.machine import Operation
 from cyclescope.remarks.ports import Usage
@@ -32,7 +32,9 @@ def judge(*trials, units=(), decide=(), uneven=0.0):
         takes=lambda unit, forms: not set(forms).isdisjoint(decide),
         matters=lambda *_: True,
     )
-    return Judge(model, [Trial(tuple(forms), FIRST, took, error, 0.01) for forms, took, error in trials])
+    return Judge(
+        model, [Trial(tuple(forms), DRAWN_FIRST, took, error, 0.01) for forms, took, error in trials]
+    )
 
 
 @pytest.mark.parametrize(("took", "error", "holds"), [

@@ -12,11 +12,11 @@ import pytest
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.refute import refutation
-from cyclescope.infer.refute.calibration import CHECKED, FIRST, trials_of
+from cyclescope.infer.refute.calibration import CHECKED, DRAWN_FIRST, trials_of
 from cyclescope.infer.refute.mixes import MixDrawer, MixModel
 from cyclescope.infer.refute.planner import MIXES, MixPlanner, mix_key, mixed_forms
 from cyclescope.infer.refute.refutation import Refutation
-from cyclescope.infer.workload import CHECKED as CHECKING
+from cyclescope.infer.workload import CALIBRATING as CHECKING
 from cyclescope.infer.workload import DOUBTED, FRESH
 from cyclescope.kernel.patterns import pattern
 from cyclescope.measure.plan import Planner
@@ -152,7 +152,7 @@ def test_floats_have_harmless_values_beside_a_form_that_needs_other_registers(mi
     assert own[high].general != own[product].general
 
     def state_of(*names):
-        return mixes.question(tuple(table[name] for name in names), FIRST, 0).make().kernel.state
+        return mixes.question(tuple(table[name] for name in names), DRAWN_FIRST, 0).make().kernel.state
 
     together = state_of(sum_, high, product)
     assert together.general == own[high].general
@@ -214,7 +214,7 @@ def test_nothing_in_a_mix_reads_flags_of_another_form(table, mixes, names, toget
 def test_the_loop_is_a_hundredth_of_a_mix(table, mixes, count):
     """Which has an even number of each form, for the order in pairs."""
     names = ("ADD_01 (R64, R64)", "IMUL (R64, R64)", "VPADDD (XMM, XMM, XMM)")
-    made = mixes.question([table[name] for name in names[:count]], FIRST, 0).make()
+    made = mixes.question([table[name] for name in names[:count]], DRAWN_FIRST, 0).make()
     assert 96 <= made.kernel.instructions < 96 + 2 * count
     assert made.kernel.instructions == made.count * count
 
@@ -235,7 +235,7 @@ class Kept:
         return self.records
 
 
-def read(forms, cycles=1.0, phase=FIRST, spread=0.0):
+def read(forms, cycles=1.0, phase=DRAWN_FIRST, spread=0.0):
     """A reading of a mix, per mix."""
     key = mix_key(forms, phase, 0)
     assert key[1] == MIXES

@@ -17,7 +17,7 @@ from cyclescope.infer.readout import Readout
 from cyclescope.infer.refute.calibration import (
     ASKED,
     CHECKED,
-    FIRST,
+    DRAWN_FIRST,
     Judge,
     Verdict,
     shape_of,
@@ -79,7 +79,7 @@ def test_what_is_right_holds(store):
 
 
 def test_what_calibrates_had_no_part_in_refuting(store):
-    first = {trial.forms for trial in trials_of(store, (FIRST, ASKED))}
+    first = {trial.forms for trial in trials_of(store, (DRAWN_FIRST, ASKED))}
     checked = {trial.forms for trial in trials_of(store, (CHECKED,))}
     assert len(checked) > 100
     assert not first & checked
@@ -125,7 +125,7 @@ def test_orders_have_the_same_instructions(store, table, model):
     planner = Planner(table, lambda form: legal.get(form.id) == "ok")
     mixes = MixPlanner(PortPlanner(planner))
     forms = next(MixDrawer(model, mixes, random.Random(5)).covering(model.claimed))
-    first, second = (mixes.question(forms, FIRST, order).make() for order in (0, 1))
+    first, second = (mixes.question(forms, DRAWN_FIRST, order).make() for order in (0, 1))
     assert first.kernel.instructions == second.kernel.instructions == first.count * len(forms)
     assert first.kernel.code != second.kernel.code
 
@@ -160,7 +160,7 @@ def test_mixes_are_short_and_bodies_long(store, table, model):
     sizes = {len(forms) for forms in drawn}
     assert min(sizes) == 2  # one that would have waited was left out
     assert max(sizes) == 6
-    bodies = [mixes.question(forms, FIRST, 0).make().kernel.instructions for forms in drawn[:20]]
+    bodies = [mixes.question(forms, DRAWN_FIRST, 0).make().kernel.instructions for forms in drawn[:20]]
     assert min(bodies) >= 96
     assert max(bodies) <= 96 + 2 * 6
 
@@ -203,7 +203,7 @@ def test_two_mixes_for_each_claim_calibrate(store):
 
 def test_a_key_tells_the_forms():
     forms = ("ADD (R64, I8)", "MOV (R64, M64)", "ADD (R64, I8)")
-    key = mix_key(forms, FIRST, 1)
+    key = mix_key(forms, DRAWN_FIRST, 1)
     assert mixed_forms(key[0], key[2]) == forms
     assert mixed_forms("NOP", "") == ("NOP",)
 

@@ -18,7 +18,7 @@ from cyclescope.infer.timing.latency_system import (
     lower_bound,
 )
 from cyclescope.infer.timing.link_chains import LinkChains, _agreeing, _undelayed, solve_links
-from cyclescope.kernel.cycle import SPACED, SPACING, LinkKey
+from cyclescope.kernel.cycle import LINK_SPACING, SPACED, LinkKey
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LINK, Experiment
@@ -127,16 +127,16 @@ def test_what_delays_loads_is_no_part_of_their_latency(bare, with_others, expect
 @pytest.mark.parametrize("room", [5, 7])
 def test_there_is_room_for_every_load_to_be_repeated(room):
     """As on a core whose loads take two and a half cycles more with less than `room` behind them."""
-    bare, with_others = 5 + 2.5, 5 + SPACING + max(0.0, 2.5 * (1 - SPACING / room))
+    bare, with_others = 5 + 2.5, 5 + LINK_SPACING + max(0.0, 2.5 * (1 - LINK_SPACING / room))
     found = solve_links(
         [
             *settled("r>r", "r>r", 1.0),
             *settled("v", "v>mem.128 mem>v.128", bare),
-            *settled("v spaced", "v>mem.128 mem>v.128" + " r>r" * SPACING, with_others),
+            *settled("v spaced", "v>mem.128 mem>v.128" + " r>r" * LINK_SPACING, with_others),
         ]
     )
     assert found["v>mem.128"].value + found["mem>v.128"].value == pytest.approx(5.0, abs=0.1)
-    assert SPACING <= 12, "a chain is measured with a dozen instructions and more"
+    assert LINK_SPACING <= 12, "a chain is measured with a dozen instructions and more"
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_a_chain_in_another_state_than_the_others_does_not_count(less, counts):
     """All say that a vector goes to memory and back in nine cycles, but one with others on its way."""
     round_trip = ("v>mem.32", "mem>v.32")
     bare = Equation(round_trip, 9.0, "v")
-    others = Equation((*round_trip, *["r>r"] * SPACING), 9.0 + SPACING - less, "v" + SPACED)
+    others = Equation((*round_trip, *["r>r"] * LINK_SPACING), 9.0 + LINK_SPACING - less, "v" + SPACED)
     every = [
         Equation(("r>r",), 1.0, "r"), Equation(("v>r",), 3.0, "f"), Equation(("v>mem.32",), 2.0, "s"),
         Equation(("r>mem.32",), 6.0, "c"), Equation(("r>mem.32", "mem>v.32", "v>r"), 16.0, "b"), bare, others,

@@ -15,9 +15,6 @@ from cyclescope.infer.timing.laws import (
 )
 from cyclescope.infer.timing.results import (
     EXACT,
-    HIGH,
-    LOW,
-    MEDIUM,
     UPPER_BOUND,
     Latency,
     Throughput,
@@ -28,6 +25,7 @@ from cyclescope.infer.timing.results import (
 )
 from cyclescope.isa.table import load_table
 from cyclescope.measure.record import NOISY, STABLE, UNSTABLE, Record
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.remarks.timing import Cause
 
 FAMILY = ("VPADDD (XMM, XMM, XMM)", "VPADDD (YMM, YMM, YMM)")

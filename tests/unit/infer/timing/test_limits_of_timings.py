@@ -8,12 +8,13 @@ import pytest
 from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency, _whole
 from cyclescope.infer.timing.link_chains import solve_links
-from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, MEDIUM, UPPER_BOUND, Latency
+from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, Latency
 from cyclescope.infer.timing.several import with_flags_together
 from cyclescope.infer.timing.throughput import ThroughputBuilder
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.record import STABLE, UNSTABLE, Record
+from cyclescope.model.facts import HIGH, MEDIUM
 from cyclescope.remarks.timing import Cause
 from tests.unit.infer.timing.test_latency_system import settled, solve
 from tests.unit.infer.timing.test_timing import ADD, IMUL, chain, stream, timing

@@ -14,13 +14,14 @@ from cyclescope.infer.timing import overwriting
 from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.overwriting import filling, output_latency
-from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, LOW, MEDIUM, UPPER_BOUND
+from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND
 from cyclescope.isa.dataflow import is_old, overwritten
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 from cyclescope.measure.store import Store
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 
@@ -29,11 +30,11 @@ FORM = TABLE["POPCNT (R64, R64)"]
 (PAIR,) = overwritten(FORM)
 LINKS = {"r>r": LinkLatency(1.0, 1.0, 1.0)}
 FILLERS = 4
-FOUND, ABSENT, HIDDEN, NOT_WHOLE, ALONE, DISAGREE = (
+FOUND, ABSENT, HIDDEN, NOT_WHOLE, ONE_CHAIN, CHAINS_DISAGREE = (
     remark.text
     for remark in (
-        overwriting.FOUND, overwriting.ABSENT, overwriting.HIDDEN, overwriting.NOT_WHOLE, overwriting.ALONE,
-        overwriting.DISAGREE,
+        overwriting.FOUND, overwriting.ABSENT, overwriting.HIDDEN, overwriting.NOT_WHOLE,
+        overwriting.ONE_CHAIN, overwriting.CHAINS_DISAGREE,
     )
 )  # fmt: skip
 
@@ -131,8 +132,8 @@ def test_reasons_of_what_has_no_value():
 
 def test_a_dependency_needs_a_second_kernel_or_two_stable_readings():
     latency = found(kept(438.0, verdict=UNSTABLE), streams=[stream(381.0)])
-    assert (latency.kind, latency.min, latency.max, latency.note) == (UPPER_BOUND, 0.0, 438.0, ALONE)
-    assert found(kept(3.0, verdict=UNSTABLE)).note == ALONE
+    assert (latency.kind, latency.min, latency.max, latency.note) == (UPPER_BOUND, 0.0, 438.0, ONE_CHAIN)
+    assert found(kept(3.0, verdict=UNSTABLE)).note == ONE_CHAIN
     for second in ((), filled(7.0, 7.0)):  # one that could not tell
         latency = found(kept(3.0), *second)
         assert (latency.note, latency.confidence) == (FOUND, MEDIUM)
@@ -145,7 +146,7 @@ def test_disturbed_readings_show_no_dependency():
         latency = found(kept(3.0, verdict=one), *filled(7.0, 2.0, verdict=two))
         assert (latency.note == FOUND) == (one == STABLE)
     assert found(kept(1.0, verdict=UNSTABLE), *filled(2.5, 2.5)).note == ABSENT
-    assert found(kept(1.0), *filled(2.5, 2.5)).note == DISAGREE
+    assert found(kept(1.0), *filled(2.5, 2.5)).note == CHAINS_DISAGREE
 
 
 def test_long_latencies_agree_within_their_errors():
@@ -154,7 +155,7 @@ def test_long_latencies_agree_within_their_errors():
     assert (latency.kind, latency.min, latency.max, latency.note) == (INTERVAL, 32.3, 32.7, FOUND)
     assert latency.confidence == MEDIUM
     for cycles in (37.0, 37.3):
-        assert found(kept(32.3), *filled(cycles, 20.0), streams=streams).note == DISAGREE
+        assert found(kept(32.3), *filled(cycles, 20.0), streams=streams).note == CHAINS_DISAGREE
     assert found(kept(32.3, spread=4.0), *filled(37.3, 20.0), streams=streams).note == FOUND
 
 
@@ -181,9 +182,9 @@ def test_a_second_kernel_tells_what_the_throughput_hides():
 def test_kernels_that_disagree_prove_nothing():
     latency = found(kept(3.0), *filled(9.0, 2.0))
     assert (latency.kind, latency.min, latency.max) == (UPPER_BOUND, 0.0, 5.0)
-    assert (latency.note, latency.confidence) == (DISAGREE, LOW)
+    assert (latency.note, latency.confidence) == (CHAINS_DISAGREE, LOW)
     above = found(kept(1.0), *filled(6.0, 2.0), streams=[stream(1.0)])
-    assert (above.note, above.max) == (DISAGREE, 1.0), "a latency of 2 in a chain that takes 1"
+    assert (above.note, above.max) == (CHAINS_DISAGREE, 1.0), "a latency of 2 in a chain that takes 1"
 
 
 def test_a_filled_kernel_without_its_link_tells_nothing():

@@ -11,13 +11,14 @@ from cyclescope.backend.simulated import LOUD, QUIET, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.machine_model import form_cost
 from cyclescope.infer.timing.link_chains import LinkChains, solve_links
-from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, UPPER_BOUND, FormTiming, Latency
+from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency
 from cyclescope.infer.timing.throttling import suspects, with_room
 from cyclescope.isa.dataflow import is_old
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.store import Store
+from cyclescope.model.facts import HIGH
 from cyclescope.report.card import card
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine

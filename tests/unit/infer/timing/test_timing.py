@@ -6,18 +6,11 @@ import pytest
 
 from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency
-from cyclescope.infer.timing.results import (
-    EXACT,
-    HIGH,
-    LOW,
-    MEDIUM,
-    UNMEASURED,
-    UPPER_BOUND,
-    rounded,
-)
+from cyclescope.infer.timing.results import EXACT, UNMEASURED, UPPER_BOUND, rounded
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.remarks.timing import Cause
 from tests.support.files.records import ADD, IMUL, LINKS, MOV, TABLE, chain, latency, stream, timing
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from cyclescope.isa.dataflow import is_old, pairs
-from cyclescope.kernel.kernel import CANARY, FAST, UNROLLED, WATCHED
+from cyclescope.kernel.kernel import CANARY, FAST, WATCHED, WITHOUT_LOOP
 from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW
 from cyclescope.kernel.x86_64.helpers.breakers import CONSTANT_VALUE
 from cyclescope.kernel.x86_64.registers import VECTOR_ZERO
@@ -130,7 +130,7 @@ def test_no_chain_goes_through_what_the_loop_counter_destroys(experiments, cycle
     truth, wrong = Truth(1), []
     for name, e in [(form.id, e) for form, e in experiments] + [(e.form, e) for e in cycles]:
         kernel = e.kernel
-        if kernel.flags & UNROLLED:
+        if kernel.flags & WITHOUT_LOOP:
             continue
         whole, cut = (period(truth, kernel.code, kernel.state, drop) for drop in ((), LOOP_END))
         if whole.dependency != cut.dependency:

@@ -32,11 +32,11 @@ from cyclescope.model.facts import (
     FORWARDING,
     FUSED_BRANCHES,
     FUSION,
-    GENERAL,
     LOADED_PLACES,
     LOADS_AND_OPERATIONS,
     LOOPED,
     NARROW_LOADS,
+    OF_GENERAL,
     PARTIAL_BITS,
     RENAMING,
     STACKED,
@@ -80,7 +80,7 @@ def test_a_measured_machine_has_its_own_facts_alone():
 def test_every_subject_that_is_read_is_asked():
     asked = {(probe.name, case.subject) for probe in PROBES.values() for case in probe.cases("x86-64")}
     wanted = [(RENAMING, str(way)) for way in MemoryWay]
-    kinds = (GENERAL, STACKED, LOOPED)
+    kinds = (OF_GENERAL, STACKED, LOOPED)
     wanted += [(RENAMING, distance_subject(count, kind)) for count in DISTANCES for kind in kinds]
     wanted += [(BANKS, name(apart)) for name in (loads_apart, stores_apart) for apart in SPACINGS]
     wanted += [(CONSUMERS, consumer_subject("ADDSD (XMM, XMM)", "MULSD (XMM, XMM)"))]

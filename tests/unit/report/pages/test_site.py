@@ -20,7 +20,7 @@ from cyclescope.model.machine import FormCost
 from cyclescope.report.site import pages
 from cyclescope.report.site.experiments import SEVERAL, Experiments, Splitter
 from cyclescope.report.site.packing import FORMS, Words, packed, unpacked
-from cyclescope.report.site.pages import FIRST, site
+from cyclescope.report.site.pages import _FIRST, site
 from cyclescope.report.site.rows import columns, latency_reach
 from cyclescope.report.site.writing import check_target, write_site
 from cyclescope.session.subjects import Subject
@@ -301,11 +301,11 @@ class TestScript:
 
 
 def test_the_first_findings_are_seen_at_once_and_the_others_on_demand():
-    rows = [{"form": f"F{n}", "text": f"found {n}", "alike": n} for n in range(FIRST + 3)]
+    rows = [{"form": f"F{n}", "text": f"found {n}", "alike": n} for n in range(_FIRST + 3)]
     group = {"key": "k", "title": "t", "about": "a", "total": 99, "kinds": 50, "rows": rows, "missing": ""}
     text = site([Subject(exchanged(1))], single=True, pages={"findings": [group]})["index.html"]
     seen, _, more = text.partition('id="findings"')[2].partition("<details>")
-    assert seen.count("#/form/F") == FIRST
+    assert seen.count("#/form/F") == _FIRST
     assert more.count("#/form/F") == 3
     assert "3 more of 42, the most telling first" in more
 
