@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import statistics
 
 import pytest
 
@@ -58,6 +59,21 @@ def test_a_chain_takes_the_same_as_a_loop(calibrated):
     def is_so():
         copies, loop = (cycles(calibrated, IMUL * 4, notion) for notion in (UNROLLED, LOOP))
         assert loop == pytest.approx(copies, rel=0.05)
+
+    patiently(is_so)
+
+
+def test_copies_take_as_long_wherever_in_a_line_they_end(calibrated):
+    """What their end takes is no part of a block."""
+    codes = [
+        "4c8b5f284d85db", "4883f8004989c7", "4c8b48084d85c9", "488d58084839f3", "440fbeea4585ed",
+        "488d75b04c89ff", "f64202018b720c", "488b43604c39e0", "4883fa0f4889fb4889f5", "458b4e384585c9",
+        "4989c60fb6430e83f801",
+    ]  # fmt: skip
+
+    def is_so():
+        halves = [abs(sampled(calibrated, code).linearity - 1) for code in codes]
+        assert statistics.median(halves) < 0.05
 
     patiently(is_so)
 
