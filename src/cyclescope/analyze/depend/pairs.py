@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from cyclescope.analyze.decode.block import BlockInstruction
@@ -59,11 +59,24 @@ def trailing_nops(instructions: Sequence[BlockInstruction], behaviour: CoreBehav
     found: set[int] = set()
     if not behaviour.trailed:
         return found
-    for number, (one, nop) in enumerate(pairwise(instructions), 1):
+    for number, (one, nop) in enumerate(_followed(instructions)):
         first, second = one.form, nop.form
         if first is not None and second is not None and trails(first, second, behaviour.trailed):
             found.add(number)
     return found
+
+
+_LEAVING = frozenset(("branch", "conditional_branch", "call", "return"))
+
+
+def _followed(
+    instructions: Sequence[BlockInstruction],
+) -> Iterator[tuple[BlockInstruction, BlockInstruction]]:
+    """What is right before each instruction, and it: in copies the last is before the first of the next."""
+    last, first = instructions[-1], instructions[0]
+    leaves = last.form is None or not _LEAVING.isdisjoint(last.form.attributes)
+    yield (first, first) if leaves else (last, first)
+    yield from pairwise(instructions)
 
 
 def _written(instruction: BlockInstruction) -> tuple[str, int] | None:

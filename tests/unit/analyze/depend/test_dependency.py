@@ -248,7 +248,10 @@ def test_fusion_takes_a_slot_and_the_work_of_the_comparison():
 @pytest.mark.parametrize(("text", "slots"), [
     ("add rax, rbx; nop", 1),
     ("add rax, rbx; nop word ptr cs:[rax+rax]", 1),
-    ("nop; add rax, rbx", 2),
+    ("nop; add rax, rbx", 1),  # the copy before ends with an addition
+    ("nop; add rax, rbx; vaddpd xmm0, xmm1, xmm2", 3),
+    ("nop; add rax, rbx; nop", 2),
+    ("nop; add rax, rbx; jmp .-3", 3),  # elsewhere
     ("add rax, rbx; nop; nop", 2),  # a slot takes one NOP beside another instruction
     ("add rax, rbx; nop; add rcx, rbx; nop", 2),
     ("mov rax, [rbx]; nop", 2),  # nothing was asked of memory
