@@ -27,7 +27,7 @@ from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.question import CYCLES, Probe
 from cyclescope.probe.run import ask
 from tests.support.made.probed import NOISE
-from tests.support.made.queues import KINDS, SIZES, draw, expected
+from tests.support.made.queues import ANY, SIZES, draw, expected
 
 CORES = 200
 IN_FLIGHT = "in-flight"
@@ -44,7 +44,7 @@ Truth = tuple[float, float]
 def kept(name: str) -> Probe:
     """A probe whose kernels are made once for all cores."""
     probe = PROBES[name]
-    cases = [case for case in probe.cases(_ISA) if name != IN_FLIGHT or case.subject in (*SIZES, KINDS)]
+    cases = [case for case in probe.cases(_ISA) if name != IN_FLIGHT or case.subject in (*SIZES, ANY)]
     return msgspec.structs.replace(probe, cases=lambda isa: cases)
 
 

@@ -95,13 +95,8 @@ class InFlight(StrEnum):
     DOUBLES = "additions of doubles"
     LOADS = "loads"
     STORES = "stores"
-    KINDS = "instructions of several kinds"
+    ANY = "instructions of any kind"
 
-
-KINDS_IN_TURN: tuple[InFlight, ...] = (
-    InFlight.ADDITIONS, InFlight.VECTORS, InFlight.LOADS, InFlight.ADDITIONS, InFlight.VECTORS,
-)  # fmt: skip
-"""Instructions of several kinds: so few of each that what all are in is full before what each is in."""
 
 ITSELF = ", onto itself"  # behind a move: its target is its source
 

@@ -109,6 +109,20 @@ class Readings:
         """Places of a part's points in the sweep, in order, with a reading or not."""
         return sorted(x for name, x in (*self._found, *self._missing) if name == part)
 
+    def ending(self, suffix: str) -> Readings:
+        """Those of the parts whose names end so, without it."""
+        found = {
+            (part.removesuffix(suffix), x): one
+            for (part, x), one in self._found.items()
+            if part.endswith(suffix)
+        }
+        missing = {
+            (part.removesuffix(suffix), x): one
+            for (part, x), one in self._missing.items()
+            if part.endswith(suffix)
+        }
+        return Readings(found, missing)
+
 
 class Probe(msgspec.Struct, frozen=True):
     """A question about a core.

@@ -83,6 +83,9 @@ class UnclearSize(Meaning):
     FEW_IN_FLIGHT = "so few end the overlap that it is for another reason than room"
     NOTHING_OVERLAPS = "slow operations take as long one by one: nothing can overlap"
     NO_OVERLAP = "chains do not overlap: the core issues in order, or its scheduler is as short"
+    MIXES_DIFFER = (
+        "mixes of other shares end at other numbers: what only some of them are in may be full first"
+    )
     OVERLAP_AGAIN = "chains overlap again with more in between"
     SHORT_CHAIN = "the chain is too short for what is in between"
     AS_LONG = "what is in between takes as long as the chain"
@@ -151,6 +154,7 @@ class Read(Meaning):
     AMONG_LEVELS = "{} cycles, and levels of {} and {}"
     RATES = "{} to {} per cycle"
     RANGE = "{:.0f} to {:.0f} cycles"
+    SIZES = "{:.0f} to {:.0f}"
     PREDICTED = "{} are predicted, {} are not"
     OF_ONE_SET = "of one set are those behind by {}"
     NEIGHBOURS = "neighbours do that as well"

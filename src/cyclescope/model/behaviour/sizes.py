@@ -6,13 +6,12 @@ them are in the reorder buffer, and what a load loads is in a register. Where th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
 
-from cyclescope.model.facts import IN_FLIGHT, KINDS_IN_TURN, MISPREDICTION, WRONG_BRANCH, Fact, InFlight
+from cyclescope.model.facts import IN_FLIGHT, MISPREDICTION, WRONG_BRANCH, Fact, InFlight
 from cyclescope.model.machine import Core
 
 Interval = tuple[float, float]
@@ -56,7 +55,7 @@ def free_registers(facts: Sequence[Fact]) -> Mapping[Registers, int]:
 def _told(facts: Sequence[Fact], nops: int = 1) -> dict[str, Interval]:
     """The least and the most of each kind that were in flight; of NOPs what all instructions have room for.
 
-    NOPs that share an entry, `nops` of them, count too many: then instructions of several kinds say it.
+    NOPs that share an entry, `nops` of them, count too many: then mixes of several kinds say it.
     """
     told = {
         fact.subject: (fact.value - (fact.error or 0.0), fact.value + (fact.error or 0.0))
@@ -64,23 +63,9 @@ def _told(facts: Sequence[Fact], nops: int = 1) -> dict[str, Interval]:
     }  # fmt: skip
     if nops > 1 or InFlight.NOPS not in told:
         told.pop(InFlight.NOPS, None)
-        if _is_window(told):
-            told[InFlight.NOPS] = told[InFlight.KINDS]
+        if InFlight.ANY in told:
+            told[InFlight.NOPS] = told[InFlight.ANY]
     return told
-
-
-def _is_window(told: Mapping[str, Interval]) -> bool:
-    """Whether nothing that instructions of several kinds are in was full before what all of them are in."""
-    if InFlight.KINDS not in told:
-        return False
-    _, most = told[InFlight.KINDS]
-    counts: Counter[InFlight] = Counter(KINDS_IN_TURN)
-    vectors = InFlight.DOUBLES if InFlight.DOUBLES in told else InFlight.VECTORS
-    for kind, count in counts.items():
-        own = told.get(vectors if kind is InFlight.VECTORS else kind)
-        if own is None or count / counts.total() * most >= own[0]:
-            return False
-    return True
 
 
 def _entries(told: Mapping[str, Interval], one: InFlight, *others: InFlight) -> int:

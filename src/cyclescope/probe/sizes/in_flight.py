@@ -9,19 +9,22 @@ A neighbour on the same core takes a part of a structure for a second and leaves
 what overlaps is in flight, what does not may have had a neighbour. So the places around the end are asked
 again, all in turns, until two such sweeps agree, each of which saw one that overlaps and the next that does
 not side by side. How far the two lie apart is the error.
+
+Of what is in flight of any kind mixes tell: of each another share is in the structures of every kind. What
+ends them at the same number is what all instructions are in.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum
-from itertools import cycle, islice
-from typing import NamedTuple
+from functools import reduce
+from itertools import combinations, cycle, groupby, islice
 
 import msgspec
 
-from cyclescope.model.facts import IN_FLIGHT, KINDS_IN_TURN, CoreAnswer, InFlight
+from cyclescope.model.facts import IN_FLIGHT, CoreAnswer
 from cyclescope.probe.code import KernelLine, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import steady
@@ -35,6 +38,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.probe.sizes.fillers import FILLERS, SLOW, Filler
 from cyclescope.remarks.probing import Read, Unclear, UnclearSize
 
 CHAIN_LENGTH = 12  # operations: together longer than the fillers take, and few enough for a scheduler
@@ -51,110 +55,28 @@ _ASKED, _SERIAL, _FREE = "asked", "serial", "free"
 _AGAIN = ("asked again", "third sweep", "fourth sweep")  # around the end, all in turns
 _ENDS = 2  # of these that have to agree: one may have had a neighbour from its beginning to its end
 _STAGES = 3 * (1 + len(_AGAIN))  # an end that is refuted is narrowed down and asked about anew
-_BOTH, _ONE = (2, 4), (0, 2)  # entries of two operations of the chain, and of at most one
-# That of a load in `source`: loads that are done may leave their queue, unless an older one is not.
-_OLDER = (1, 1)
-
-
-class Filler(NamedTuple):
-    """Instructions of a kind: texts in turn, with some registers in turn for @, and what they wait for.
-
-    `source` waits for the chain's result and comes before them. `slow` is the chain's operation. `own` are
-    the entries, at the least and at the most, that others take beside them: one or two each of the chain's
-    last operation and the next one's first, or one of a load in `source`.
-    """
-
-    subject: str
-    text: str
-    own: tuple[int, int] = (0, 0)
-    source: str = ""
-    quick: bool = False
-    slow: str = ""
-
-
-# An operation that takes long, from @ to a. Legacy and VEX instructions may wait for each other.
-_SLOW: Mapping[str, str] = {
-    "x86-64": "SQRTPD (XMM, XMM): a @",
-    "aarch64": "FSQRTDr: a @",
-    "riscv64": "FSQRT_D: a @",
-}
-_SLOW_WIDE = "VSQRTPD (XMM, XMM): a @"
-_NOPS, _ADDITIONS, _VECTORS, _DOUBLES = InFlight.NOPS, InFlight.ADDITIONS, InFlight.VECTORS, InFlight.DOUBLES
-_FLAGS, _LOADS, _STORES, _BRANCHES = "comparisons", InFlight.LOADS, InFlight.STORES, "branches not taken"
-_WAITING, _WIDE = "that wait", "vector additions of 256 bits"
-_X86_SOURCE = "CVTTSD2SI (R64, XMM): h a"
-# An address that waits for the chain.
-_X86_ADDRESS = f"{_X86_SOURCE}; SHR (R64, I8): h #63; ADD_01 (R64, R64): h p"
-_ARM_ADDRESS = "FCVTZSUXDr: h a; UBFMXri: h h #63 #63; ADDXrs: h h p #0"
-_RISC_ADDRESS = "FCVT_L_D: h a; SRLI: h h #63; ADD: h h p"
-
-
-def _kinds(addition: str, vector: str, load: str) -> Filler:
-    """Instructions of several kinds, whose results and places are in structures of their own."""
-    texts = {_ADDITIONS: addition, _VECTORS: vector, _LOADS: load}
-    return Filler(InFlight.KINDS, "; ".join(texts[kind] for kind in KINDS_IN_TURN), _BOTH, quick=True)
-
-
-_FILLERS: Mapping[str, tuple[Filler, ...]] = {
-    "x86-64": (
-        _kinds("LEA_B_I (R64): @ d d", "PADDD (XMM, XMM): @ d", "MOV (R64, M64): @ p +8"),
-        Filler(_NOPS, "NOP_90", _BOTH, quick=True),
-        Filler(_ADDITIONS, "LEA_B_I (R64): @ d d", quick=True),
-        Filler(f"{_ADDITIONS} with flags", "ADD_01 (R64, R64): @ d"),
-        Filler(_VECTORS, "PADDD (XMM, XMM): @ d", _BOTH, quick=True),
-        Filler(_WIDE, "VPADDD (YMM, YMM, YMM): @ d d", _BOTH, slow=_SLOW_WIDE),
-        Filler(_FLAGS, "CMP_39 (R64, R64): c d"),
-        Filler(_LOADS, "MOV (R64, M64): @ p +8", _OLDER, f"{_X86_ADDRESS}; MOV (R64, M64): h h +8", True),
-        Filler(_STORES, "MOV (M64, R64): p d +16", quick=True),
-        Filler(_BRANCHES, "JZ (Rel8): #0"),
-        Filler(f"{_ADDITIONS} {_WAITING}", "LEA_B_I (R64): @ h d", source=_X86_SOURCE),
-        Filler(f"multiplications {_WAITING}", "IMUL (R64, R64, I8): @ h #3", source=_X86_SOURCE),
-        Filler(f"{_VECTORS} {_WAITING}", "ADDPS (XMM, XMM): @ a", _ONE),
-        Filler(f"{_LOADS} {_WAITING}", "MOV (R64, M64): @ h +8", source=_X86_ADDRESS),
-    ),
-    "aarch64": (
-        _kinds("ADDXrs: @ d d #0", "FADDDrr: @ d d", "LDRXui: @ p +8"),
-        Filler(_NOPS, "NOP", _BOTH, quick=True),
-        Filler(_ADDITIONS, "ADDXrs: @ d d #0", quick=True),
-        Filler(_VECTORS, "FADDDrr: @ d d", _BOTH, quick=True),
-        Filler(_FLAGS, "SUBSXrs: z c d #0"),
-        Filler(_LOADS, "LDRXui: @ p +8", _OLDER, f"{_ARM_ADDRESS}; LDRXui: h h +8", True),
-        Filler(_STORES, "STRXui: d p +16", quick=True),
-        Filler(f"{_ADDITIONS} {_WAITING}", "ADDXrs: @ h h #0", source="FCVTZSUXDr: h a"),
-        Filler(f"{_VECTORS} {_WAITING}", "FADDDrr: @ a a", _ONE),
-        Filler(f"{_LOADS} {_WAITING}", "LDRXui: @ h +8", source=_ARM_ADDRESS),
-    ),
-    "riscv64": (
-        _kinds("ADD: @ d d", "FADD_D: @ d d", "LD: @ p +8"),
-        Filler(_NOPS, "ADDI: z z #0", _BOTH, quick=True),
-        Filler(_ADDITIONS, "ADD: @ d d", quick=True),
-        Filler(_DOUBLES, "FADD_D: @ d d", _BOTH, quick=True),
-        Filler(_LOADS, "LD: @ p +8", _OLDER, f"{_RISC_ADDRESS}; LD: h h +8", True),
-        Filler(_STORES, "SD: d p +16", quick=True),
-        Filler(f"{_ADDITIONS} {_WAITING}", "ADD: @ h h", source="FCVT_L_D: h a"),
-        Filler(f"{_DOUBLES} {_WAITING}", "FADD_D: @ a a", _ONE),
-        Filler(f"{_LOADS} {_WAITING}", "LD: @ h +8", source=_RISC_ADDRESS),
-    ),
-}  # fmt: skip
 _TARGETS = "cefg"  # registers that nothing reads
 _COARSE = (*dict.fromkeys(round(_FIRST * _STEP**n) for n in range(20)), MOST_IN_FLIGHT)
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
-    for filler in _FILLERS.get(isa, ()):
-        points = tuple(point for count in (0, *_COARSE) for point in _points(isa, filler, count, not count))
-        yield ProbeCase(filler.subject, points, filler.quick)
+    for _, mixes in groupby(FILLERS.get(isa, ()), lambda filler: filler.subject):
+        every = list(mixes)
+        counts = (0, *_COARSE)
+        points = (point for one in every for count in counts for point in _points(isa, one, count, not count))
+        yield ProbeCase(every[0].subject, tuple(points), every[0].quick)
 
 
 def _points(isa: str, filler: Filler, count: int, free: bool) -> Iterator[Point]:
     """A chain with so many fillers, asked and waiting for the one before; `free`: all operations apart."""
-    slow = filler.slow or _SLOW[isa]
+    slow = filler.slow or SLOW[isa]
     rest = (*written(isa, *filter(None, filler.source.split("; "))), *_fillers(isa, filler, count))
     (first,), (later,) = (written(isa, slow.replace("@", source)) for source in "ba")
-    yield parallel(_ASKED, first, *[later] * (CHAIN_LENGTH - 1), *rest, x=count)
-    yield parallel(_SERIAL, *[later] * CHAIN_LENGTH, *rest, x=count)
+    mix = filler.mix
+    yield parallel(f"{_ASKED}{mix}", first, *[later] * (CHAIN_LENGTH - 1), *rest, x=count)
+    yield parallel(f"{_SERIAL}{mix}", *[later] * CHAIN_LENGTH, *rest, x=count)
     if free:
-        yield parallel(_FREE, *[first] * CHAIN_LENGTH, *rest, x=count)
+        yield parallel(f"{_FREE}{mix}", *[first] * CHAIN_LENGTH, *rest, x=count)
 
 
 def _fillers(isa: str, filler: Filler, count: int) -> tuple[KernelLine, ...]:
@@ -249,14 +171,21 @@ def _refuted(readings: Readings, low: int) -> set[int]:
 
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
+    """What says more of the end of every mix."""
+    isa, mixes = _of(case)
+    for filler in mixes:
+        yield from _nearer(isa, filler, readings.ending(filler.mix))
+
+
+def _nearer(isa: str, filler: Filler, readings: Readings) -> Iterator[Point]:
     """Places between the last overlap and the first that is none: few of many, else all, side by side."""
-    isa, filler = _of(case)
     between = _between(readings)
     if between is None:
         return
     low, high = between
     if high not in readings.places(_FREE):
-        yield from (point for point in _points(isa, filler, high, free=True) if point.part == _FREE)
+        *_, alone = _points(isa, filler, high, free=True)
+        yield alone
     if high - low > _EACH:
         for count in range(low + 1, high, (high - low) // _FEWER):
             yield from _points(isa, filler, count, free=False)
@@ -274,23 +203,32 @@ def _anew(isa: str, filler: Filler, readings: Readings, low: int, high: int) -> 
     further = _LEAST_DOUBT if _side_by_side(readings, low, high) else _SLOPE
     for count in sorted({*_refuted(readings, low), *range(max(low - _LEAST_DOUBT, 1), high + further)}):
         asked, serial, *_ = _points(isa, filler, count, free=False)
-        yield msgspec.structs.replace(asked, part=part)
+        yield msgspec.structs.replace(asked, part=f"{part}{filler.mix}")
         if count not in readings.places(_SERIAL):
             yield serial
 
 
-def _of(case: ProbeCase) -> tuple[str, Filler]:
-    """The instruction set and the filler of a case."""
-    for isa, fillers in _FILLERS.items():
-        for filler in fillers:
-            form = (filler.slow or _SLOW[isa]).partition(": ")[0]
-            if case.subject == filler.subject and case.points[0].lines[0].form == form:
-                return isa, filler
+def _of(case: ProbeCase) -> tuple[str, list[Filler]]:
+    """The instruction set and the fillers of a case."""
+    form = case.points[0].lines[0].form
+    for isa, fillers in FILLERS.items():
+        if form in {(one.slow or SLOW[isa]).partition(": ")[0] for one in fillers}:
+            return isa, [one for one in fillers if one.subject == case.subject]
     raise KeyError(case.subject)
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    _, filler = _of(case)
+    """What all mixes end at: each has another share of what other structures hold."""
+    _, mixes = _of(case)
+    found = [_size(filler, readings.ending(filler.mix)) for filler in mixes]
+    if not all(one.meets(other) for one, other in combinations(found, 2)):
+        detail = Read.SIZES.of(min(one.value for one in found), max(one.value for one in found))
+        raise Unresolved(UnclearSize.MIXES_DIFFER.of(), detail)
+    return ProbeVerdict(CoreAnswer.VALUE, reduce(Interval.hull, found))
+
+
+def _size(filler: Filler, readings: Readings) -> Interval:
+    """How many of one mix. Raises Unresolved."""
     _check_overlap(readings)
     between = _between(readings)
     if between is None:
@@ -302,7 +240,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     agreed = _agreed(readings)
     if agreed is None or not _side_by_side(readings, low, high) > _refuted(readings, low):
         raise Unresolved(Unclear.LOOKS_DIFFER.of())
-    return ProbeVerdict(CoreAnswer.VALUE, _around(agreed[0], agreed[1] - 1, filler))
+    return _around(agreed[0], agreed[1] - 1, filler)
 
 
 def _around(low: int, high: int, filler: Filler) -> Interval:

@@ -69,7 +69,7 @@ _CARD: tuple[tuple[str, tuple[_Number | _Counts, ...]], ...] = (
             _Number(title, "in-flight", (subject,))
             for title, subject in (
                 ("anything (NOPs)", "NOPs"),
-                ("anything (several kinds)", "instructions of several kinds"), ("additions", "additions"),
+                ("anything (mixes)", "instructions of any kind"), ("additions", "additions"),
                 ("vector additions", "vector additions"), ("additions of doubles", "additions of doubles"),
                 ("loads", "loads"), ("stores", "stores"), ("branches not taken", "branches not taken"),
                 ("additions that wait", "additions that wait"),

@@ -18,9 +18,9 @@ from cyclescope.probe.code import NUMBERS
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.run import ask
-from cyclescope.probe.sizes import in_flight
+from cyclescope.probe.sizes import fillers, in_flight
 from tests.support.made.probed import NOISE
-from tests.support.made.queues import KINDS, SIZES, draw, expected
+from tests.support.made.queues import ANY, SIZES, draw, expected
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 8
@@ -48,7 +48,7 @@ def check_sizes(cores):
     for number in range(cores):
         machine = draw(SEED + number)
         for subject, fact in quick(machine).items():
-            if (subject in SIZES or subject == KINDS) and fact.is_resolved:
+            if (subject in SIZES or subject == ANY) and fact.is_resolved:
                 told += 1
                 least, most = expected(machine, subject)
                 off = max(least - fact.value, fact.value - most)
@@ -351,3 +351,46 @@ def test_a_step_may_take_a_chain_and_some(slope, told):
 def test_what_else_is_in_flight_is_counted(subject, beside):
     found = Curve(115).judged(BY_SUBJECT[subject]).value
     assert (found.low, found.high) == (115 + beside[0] - 1, 115 + beside[1] + 1)
+
+
+# --- mixes of several kinds --------------------------------------------------------------------------
+
+ANY_KIND = BY_SUBJECT[ANY]
+
+
+class MixedCurve(Curve):
+    """One of a mix of several kinds, of which any structure may be full first, by its share of the mix."""
+
+    def __init__(self, size, **full):
+        super().__init__(size)
+        self.full = full  # entries by the letter of what takes one
+
+    def take(self, part, count):
+        name, _, mix = part.partition(", ")
+        sizes = [entries * len(mix) / mix.count(kind) for kind, entries in self.full.items()]
+        return Curve(min([self.size, *map(int, sizes)])).take(name, count)
+
+
+def test_mixes_that_end_at_one_number_tell_what_all_instructions_are_in():
+    found = MixedCurve(320).judged(ANY_KIND).value
+    assert (found.low, found.high) == (321, 325)
+    assert MixedCurve(320, a=192, v=150, l=136, s=64).judged(ANY_KIND).value.value == found.value, "a Zen 4"
+
+
+@pytest.mark.parametrize(("kind", "entries"), [("a", 110), ("v", 90), ("l", 40), ("s", 40)])
+def test_what_only_some_are_in_is_not_taken_for_what_all_are_in(kind, entries):
+    with pytest.raises(Unresolved, match="other numbers"):
+        MixedCurve(320, **{kind: entries}).judged(ANY_KIND)
+
+
+@pytest.mark.parametrize("mix", fillers.MIXES)
+def test_no_addition_of_a_mix_is_behind_a_vector_addition(mix):
+    """A Zen 4 has the two in one entry; each mix is gone through again and again."""
+    assert "va" not in mix + mix[0]
+    assert {"a", "v", "l", "s"} == set(mix)
+
+
+def test_every_kind_has_other_shares_of_the_mixes():
+    for kinds in ("al", "v", "l", "s"):
+        shares = {sum(map(mix.count, kinds)) / len(mix) for mix in fillers.MIXES}
+        assert max(shares) / min(shares) > 1.1, kinds
