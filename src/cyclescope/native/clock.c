@@ -24,6 +24,7 @@
 #define MOMENT_STEPS 300 /* of a clock within the shorter chain: it tells frequencies of 1 % apart */
 #define MOMENT_SECONDS 5e-4 /* for so long a frequency is the same */
 #define PAIR_STEPS 2.0 /* of the clock: what rounding to them makes of the difference of two times */
+#define FEW_PAIRS (RECENT / 4) /* whose mean is right to a quarter of this: */
 #define MOMENT_SAME 0.006 /* of the chain's time: steps of a frequency are 100 MHz, some 2 to 3 % */
 #define REFRESH_SAMPLES 120
 #define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
@@ -256,24 +257,71 @@ static void run_pair(void)
     pairs[paired++ % RECENT] = (struct pair){high - low, clock_ticks()};
 }
 
-/* Ticks per core cycle by the last pairs: their mean, for the steps of a coarse clock dither themselves, but for
- * those that something interrupted. 0 where no two agree. */
-static double by_pairs(void)
+/* What is left of the pairs, the last one first: those that nothing disturbed, of the last half of a millisecond.
+ * Returns how many. */
+static unsigned last_pairs(double *v)
 {
-    static double v[RECENT];
-    unsigned n = 0, members = 0;
-    double sum = 0, age = MOMENT_SECONDS / cal()->seconds_per_tick;
+    unsigned n = 0;
+    double age = MOMENT_SECONDS / cal()->seconds_per_tick;
     uint64_t now = clock_ticks();
-    for (unsigned i = 0; i < RECENT && i < paired; i++)
-        if (pairs[i].longer > 0 && (double)(now - pairs[i].at) < age)
-            v[n++] = pairs[i].longer;
-    double middle = median_of(v, n), limit = PAIR_STEPS * cal()->step + MOMENT_SAME * middle;
+    for (unsigned i = 1; i <= RECENT && i <= paired; i++) {
+        const struct pair *pair = &pairs[(paired - i) % RECENT];
+        if (pair->longer > 0 && (double)(now - pair->at) < age)
+            v[n++] = pair->longer;
+    }
+    return n;
+}
+
+/* By how much two pairs of one frequency differ at most. */
+static double pair_limit(double longer)
+{
+    return PAIR_STEPS * cal()->step + MOMENT_SAME * longer;
+}
+
+/* Mean of pairs, for the steps of a coarse clock dither themselves, but for those that something interrupted. 0 where
+ * no two agree. */
+static double mean_pair(const double *v, unsigned n)
+{
+    unsigned members = 0;
+    double sum = 0, middle = median_of(v, n), limit = pair_limit(middle);
     for (unsigned i = 0; i < n; i++)
         if (fabs(v[i] - middle) <= limit) {
             sum += v[i];
             members++;
         }
-    return members > 1 ? sum / members / reference_cycles() : 0;
+    return members > 1 ? sum / members : 0;
+}
+
+/* Ticks per core cycle by the last pairs: by a few of them alone where those before had another frequency. */
+static double by_pairs(void)
+{
+    static double v[RECENT];
+    unsigned n = last_pairs(v), few = n < FEW_PAIRS ? n : FEW_PAIRS;
+    double last = mean_pair(v, few), before = mean_pair(v + few, n - few);
+    int same = last > 0 && before > 0 && clock_same(before, last);
+    return (same || !(last > 0) ? mean_pair(v, n) : last) / reference_cycles();
+}
+
+/* One pair in so many samples is enough: those that are kept reach as far back as a frequency is the same. Where the
+ * last one was disturbed, or differs from the mean, the next one is due. */
+static int pair_is_due(void)
+{
+    const struct pair *last = &pairs[(paired - 1) % RECENT];
+    double mean = cal()->ticks_per_cycle * reference_cycles(), apart = MOMENT_SECONDS / RECENT;
+    return !paired || fabs(last->longer - mean) > pair_limit(mean) / 2 ||
+           (double)(clock_ticks() - last->at) > apart / cal()->seconds_per_tick;
+}
+
+static double moment_by_pairs(void)
+{
+    double ticks = 0; /* while all are too old: another program had the CPU */
+    for (unsigned i = 0; i < RECENT && !(ticks > 0); i++) {
+        run_pair();
+        ticks = by_pairs();
+    }
+    if (ticks > 0)
+        set_ticks(ticks);
+    return cal()->ticks_per_cycle;
 }
 
 /* Ticks per core cycle now, by the shorter chain and its last runs at the same frequency, or by the last pairs of
@@ -282,16 +330,8 @@ double clock_moment(void)
 {
     if (counters_usable())
         return 0;
-    if (shared->moment == 0) {
-        double ticks = 0; /* while all are too old: another program had the CPU */
-        for (unsigned i = 0; i < RECENT && !(ticks > 0); i++) {
-            run_pair();
-            ticks = by_pairs();
-        }
-        if (ticks > 0)
-            set_ticks(ticks);
-        return cal()->ticks_per_cycle;
-    }
+    if (shared->moment == 0)
+        return pair_is_due() ? moment_by_pairs() : cal()->ticks_per_cycle;
     double now = moments[moments_run++ % RECENT] = time_plain(reference_short);
     set_ticks(company(moments, RECENT, now) / shared->moment);
     return cal()->ticks_per_cycle;
@@ -316,7 +356,9 @@ int clock_same(double one, double other)
 /* What was not measured for a while has another frequency: on a coarse clock so many pairs say which. */
 void clock_follow(unsigned wanted)
 {
-    for (unsigned i = 0; i + 1 < wanted && shared->moment == 0 && !counters_usable(); i++)
+    static double v[RECENT];
+    unsigned have = shared->moment == 0 && !counters_usable() ? last_pairs(v) : wanted;
+    for (; have + 1 < wanted; have++)
         run_pair();
     clock_moment();
 }

@@ -1,14 +1,21 @@
-"""The runners of AArch64 and RISC-V under qemu-user, where it and a cross compiler are installed."""
+"""The runners of AArch64 and RISC-V under qemu-user, where it and a cross compiler are there; a fake core."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from cyclescope.backend.native import NativeBackend
 from tests.support.code.emulated import AARCH64, NATIVE, RISCV64, build
+from tests.support.code.sampled import Answer, Reading
+
+HERE = Path(__file__).parent
+COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 
 @pytest.fixture(scope="session", params=[AARCH64, RISCV64], ids=lambda isa: isa.name)
@@ -38,3 +45,34 @@ def backend(runner):
         patch.setenv("CYCLESCOPE_RUNNER", str(runner))
         with closing(NativeBackend()) as opened:
             yield opened
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory):
+    """The fake core."""
+    if COMPILER is None:
+        pytest.skip("needs a C compiler")
+    program = tmp_path_factory.mktemp("core") / "core"
+    parts = ("sampling.c", "region.c", "clock.c", "canary.c", "clusters.c")
+    sources = [HERE / "fake_core.c", *(NATIVE / part for part in parts)]
+    options = ["-O2", "-w", "-I", str(NATIVE), "-Wl,--wrap=clock_gettime", "-no-pie"]
+    subprocess.run([COMPILER, *options, *map(str, sources), "-lm", "-o", str(program)], check=True)
+    return program
+
+
+@pytest.fixture(scope="session")
+def core(program):
+    """Measures bodies of a fake core; options are those of its environment."""
+
+    def run(*kernels, rounds=4, want=6, target=5000.0, **options):
+        words = [str(word) for body, flags in kernels for word in (body, flags)]
+        environment = os.environ | {name: str(value) for name, value in options.items()}
+        done = subprocess.run(
+            [program, str(rounds), str(want), str(target), *words],
+            check=True, capture_output=True, text=True, env=environment, timeout=60,
+        )  # fmt: skip
+        first, *lines, last = (line.split() for line in done.stdout.splitlines())
+        readings = [Reading(*(float(w) if n == 2 else int(w) for n, w in enumerate(line))) for line in lines]
+        return Answer(*map(float, first), readings, float(last[0]), *map(int, last[1:]))
+
+    return run

@@ -3,80 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from cyclescope.backend.base import OK, UNCLEAN
 from cyclescope.kernel.kernel import CANARY, FAST, WATCHED
+from tests.support.code.sampled import CHAIN, NOPS, WIDE, samples, wide
 
-HERE = Path(__file__).parent
-NATIVE = HERE.parents[2] / "src/cyclescope/native"
-COMPILER = shutil.which("cc") or shutil.which("gcc")
-WIDE = CANARY | FAST
 STORES = "amaa"  # a chain through memory, of eight cycles
 FORWARDED, FORWARDING = "mm", 10  # cycles, of which a neighbour takes none
 UPDATES, UPDATE = "u", 7  # cycles of one, but in short loops
-NOPS, ALUS, CHAIN = "n" * 8, "c" * 6, "a"
+ALUS = "c" * 6
 NEAR = ("nnnnnnnn", "n", "cccccc", "ccccccnn", "ccnn", "cccn", "nnnnn", "cn", "nnn")
-
-
-class Reading(NamedTuple):
-    kernel: int
-    status: int
-    cycles: float
-    accepted: int
-    rejected: int
-    disturbed: int
-    short_units: int
-    long_units: int
-    trips: int
-
-
-class Answer(NamedTuple):
-    ticks: float
-    nop: float
-    clean: float
-    loop_end: float
-    canary: float
-    readings: list[Reading]
-    seconds: float
-    asked: int  # for another CPU
-    beats: int  # signs of life
-
-
-@pytest.fixture(scope="session")
-def program(tmp_path_factory):
-    """The fake core."""
-    if COMPILER is None:
-        pytest.skip("needs a C compiler")
-    program = tmp_path_factory.mktemp("core") / "core"
-    parts = ("sampling.c", "region.c", "clock.c", "canary.c", "clusters.c")
-    sources = [HERE / "fake_core.c", *(NATIVE / part for part in parts)]
-    options = ["-O2", "-w", "-I", str(NATIVE), "-Wl,--wrap=clock_gettime", "-no-pie"]
-    subprocess.run([COMPILER, *options, *map(str, sources), "-lm", "-o", str(program)], check=True)
-    return program
-
-
-@pytest.fixture(scope="session")
-def core(program):
-    """Measures bodies of a fake core; options are those of its environment."""
-
-    def run(*kernels, rounds=4, want=6, target=5000.0, **options):
-        words = [str(word) for body, flags in kernels for word in (body, flags)]
-        environment = os.environ | {name: str(value) for name, value in options.items()}
-        done = subprocess.run(
-            [program, str(rounds), str(want), str(target), *words],
-            check=True, capture_output=True, text=True, env=environment, timeout=60,
-        )  # fmt: skip
-        first, *lines, last = (line.split() for line in done.stdout.splitlines())
-        readings = [Reading(*(float(w) if n == 2 else int(w) for n, w in enumerate(line))) for line in lines]
-        return Answer(*map(float, first), readings, float(last[0]), *map(int, last[1:]))
-
-    return run
 
 
 @pytest.fixture
@@ -95,15 +34,6 @@ def looks(program):
 
 def truth(body, width=8):
     return max(len(body) / width, body.count("c") / 6, body.count("a"))
-
-
-def wide(*bodies):
-    return [(body, WIDE) for body in bodies]
-
-
-def samples(found):
-    """How many were taken: pairs of two lengths."""
-    return sum(r.accepted + r.rejected for r in found.readings)
 
 
 # --- near the dispatch width ------------------------------------------------------------------------

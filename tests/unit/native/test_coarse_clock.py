@@ -1,0 +1,21 @@
+"""A clock whose steps are longer than a percent of its own chain, on a core whose every time is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.code.sampled import CHAIN, HERTZ, NOPS, samples, wide
+
+
+def test_a_clock_that_is_coarse_takes_a_part_of_the_time_where_the_frequency_stays(core):
+    """Its pairs of chains take 8000 cycles each: a sample of its own takes 16000 with its canaries."""
+    found = core(*wide(NOPS), COUNTERS=0, rounds=80)
+    assert found.seconds * HERTZ / samples(found) < 21000
+
+
+@pytest.mark.parametrize("jump", [0.01, 0.03])
+def test_a_frequency_that_jumps_is_followed_soon_where_the_clock_is_coarse(core, jump):
+    """Every millisecond by up to so much twice, long before the pairs of half a millisecond agree."""
+    found = core((CHAIN, 0), *wide(NOPS), COUNTERS=0, WANDER=jump, rounds=300)
+    off = sorted(abs(r.cycles - 1) for r in found.readings)
+    assert off[int(0.9 * len(off))] < 0.008
