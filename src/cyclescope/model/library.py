@@ -17,7 +17,6 @@ import msgspec
 from cyclescope.errors import UsageError
 from cyclescope.isa.registry import isa_names
 from cyclescope.model.behaviour.published import CORES, corrected
-from cyclescope.model.check import checked, shown
 from cyclescope.model.machine import (
     BORROWED_PORTS,
     BUFFERS,
@@ -147,10 +146,16 @@ def llvm_model(name: str) -> MachineModel:
 
 def sound(model: MachineModel, where: str = "") -> MachineModel:
     """The model itself: of those that ship it is known, others are checked. Raises ModelError."""
-    return model if _made.get(id(model)) is model else checked(model, where)
+    if _made.get(id(model)) is model:
+        return model
+    from cyclescope.model.check import checked  # those that ship need none
+
+    return checked(model, where)
 
 
 def _unknown(name: str) -> UsageError:
+    from cyclescope.model.check import shown
+
     close = near(name, (*names(), NATIVE))
     if close:
         return UsageError(f"no machine model {shown(name)!r}", f"did you mean {', '.join(close)}?")

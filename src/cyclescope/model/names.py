@@ -7,7 +7,6 @@ are cores of their own that LLVM has none of: theirs is borrowed, and whoever pr
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 NATIVE = "native"  # the machine that was measured here
@@ -66,4 +65,8 @@ def near(name: str, known: Iterable[str]) -> list[str]:
     """Up to three known names that may be meant."""
     word, names = name.lower(), sorted(known)
     close = [n for n in names if word and n.startswith(word)][:3]
-    return close or difflib.get_close_matches(word, names, n=3, cutoff=0.5)
+    if close:
+        return close
+    from difflib import get_close_matches
+
+    return get_close_matches(word, names, n=3, cutoff=0.5)

@@ -11,15 +11,17 @@ from __future__ import annotations
 from contextlib import closing
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cyclescope.errors import BackendUnavailable, StoreError, UsageError
-from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.model import library
 from cyclescope.model.machine import MEASURED, MachineModel
 from cyclescope.model.names import LLVM, NATIVE
-from cyclescope.model.schema import read_model
+
+if TYPE_CHECKING:
+    from cyclescope.host.identity import Identity
 
 _AMD = ("znver", "bdver", "btver", "zen")
 
@@ -38,6 +40,8 @@ def load_model(name: str | Path) -> MachineModel:
 def read_machine(name: str | Path) -> MachineModel:
     """The same, unchecked: for those who want to say what is wrong with it."""
     if is_file(name):
+        from cyclescope.model.schema import read_model  # what ships has a format of its own
+
         return read_model(Path(name))
     name = str(name)
     if is_llvm(name):

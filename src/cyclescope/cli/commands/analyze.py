@@ -14,7 +14,6 @@ from cyclescope.analyze.choose.source import Choice, only, read_block, read_bloc
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.predict.prediction import ChangedPrediction, NotPredicted, Prediction
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.analyze.predict.what_if import ChangedSetting, changed
 from cyclescope.analyze.read.syntax import SYNTAXES
 from cyclescope.cli.options import Amount, OutputFile, WritingCommand
 from cyclescope.errors import UnsupportedInstruction, UsageError
@@ -55,6 +54,8 @@ class AnalysisOptions(msgspec.Struct, frozen=True):
         )  # fmt: skip
 
     def _changed(self, block: Block, machine: MachineModel, what: str) -> ChangedPrediction:
+        from cyclescope.analyze.predict.what_if import ChangedSetting, changed  # asked for with --what-if
+
         setting = changed(ChangedSetting(machine, block), what)
         found = self._plain(setting.block, setting.machine)
         return ChangedPrediction(what, found.cycles, found.bottleneck)
