@@ -108,7 +108,7 @@ WIDE, PAIR = "VADDPD (ZMM, ZMM, ZMM)", "VCVTDQ2PD (XMM, XMM)"
     ("turns", "cost", "ports", "level"),
     [(2, 2.0, "1*p01/2", HIGH), (1, 2.0, "2*p01", MEDIUM), (2, 4.0, "2*p01/2", MEDIUM)],
 )
-def test_one_of_several_micro_operations_may_have_one_port(table, turns, cost, ports, level):
+def test_one_of_several_micro_operations_may_have_one_port(monkeypatch, table, turns, cost, ports, level):
     """Two with one or two ports take as long; one that takes two turns takes both of one port."""
     classes = classes_of(table, {PAIR: 2}, {PAIR: "v"})
     readings = {WIDE: {PAIR: [Look(cost, 0.05)]}}
@@ -116,7 +116,7 @@ def test_one_of_several_micro_operations_may_have_one_port(table, turns, cost, p
     counts = {WIDE: SlotCount(slots, 0.02, slots, slots, slots)}
     front_end = StatedFrontEnd(table, 6.0, slots={WIDE: float(slots)}, counts=counts)
     facts = PortFacts(front_end, StatedEvidence(classes, readings, Structure(2, {PAIR: (0, 1)})), ())
-    facts.__dict__["_per_slot"] = {512: turns}
+    monkeypatch.setattr(facts, "per_slot", lambda form: turns)
     builder = PortBuilder(TimedJudge(facts, None))
     found = builder.usage(table[WIDE], cost / 2)
     assert (found.ports, found.confidence) == (ports, level)
