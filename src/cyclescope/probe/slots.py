@@ -2,9 +2,10 @@
 
 NOPs need a slot each and nothing else, unless they share slots with each other or with what is before them.
 Where they do, the order counts: between two others as many NOPs take more slots in odd runs than in even
-ones, or the other way round. There instructions of several units in turn fill loops instead. Units that
-limit one mix do not limit others to the same rate: what all units together take, and two pairs of them as
-well, and none exceeds, is what slots allow, unless NOPs are more than twice as fast.
+ones, or the other way round, or all in one run more than in two. There instructions of several units in turn
+fill loops instead. Units that limit one mix do not limit others to the same rate: what all units together
+take, and two pairs of them as well, and none exceeds, is what slots allow, unless NOPs are more than twice as
+fast.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _RUNS = ((1, 3), (9, 11))  # of NOPs between two others: odd ones, and the even 
 AGREEING_PAIRS = 2  # of units: one pair alone may have a limit that is by chance that of all three
 _TIMES = 12  # rounds of units in a body, which all of them and pairs share evenly
 _UNITS_BEFORE = 2  # of the three: what stands before runs of NOPs
-_ODD, _EVEN, _NOPS = "odd runs of NOPs", "even runs of NOPs", "NOPs alone"
+_ODD, _EVEN, _ONE_RUN, _NOPS = "odd runs of NOPs", "even runs of NOPs", "one run of NOPs", "NOPs alone"
 
 
 class SlotFillers(NamedTuple):
@@ -62,7 +63,7 @@ def slot_points(isa: str) -> Iterator[Point]:
     yield parallel(_NOPS, *written(isa, *[nop] * _TIMES), count=_TIMES)
     for unit, text in enumerate(units[:_UNITS_BEFORE]):
         for odd in _RUNS:
-            for part, runs in ((_ODD, odd), (_EVEN, (sum(odd) // 2,) * 2)):
+            for part, runs in ((_ODD, odd), (_EVEN, (sum(odd) // 2,) * 2), (_ONE_RUN, (0, sum(odd)))):
                 yield parallel(_behind(part, unit, odd), *_parted(isa, text, nop, runs))
     for some in (units, *combinations(units, 2)):
         lines = written(isa, *in_turn(some, _TIMES))
@@ -88,11 +89,12 @@ def nops_share(readings: Readings) -> bool:
 
     Where code lies, and what disturbs, only add to the least that an order takes.
     """
-    pairs = [(_behind(_ODD, *run), _behind(_EVEN, *run)) for run in product(range(_UNITS_BEFORE), _RUNS)]
-    orders = [(readings.get(odd), readings.get(even)) for odd, even in pairs if readings.places(odd)]
-    if any(_is_less(odd, even) or _is_less(even, odd) for odd, even in orders):
+    parts = product((_ODD, _ONE_RUN), range(_UNITS_BEFORE), _RUNS)
+    pairs = [(_behind(one, unit, run), _behind(_EVEN, unit, run)) for one, unit, run in parts]
+    orders = [(readings.get(one), readings.get(even)) for one, even in pairs if readings.places(one)]
+    if any(_is_less(one, even) or _is_less(even, one) for one, even in orders):
         return True
-    if sum(math.isfinite(odd.low) and math.isfinite(even.low) for odd, even in orders) < len(orders) / 2:
+    if sum(math.isfinite(one.low) and math.isfinite(even.low) for one, even in orders) < len(orders) / 2:
         raise Unresolved(Unclear.ALWAYS_DISTURBED.of())
     return False
 

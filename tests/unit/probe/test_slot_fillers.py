@@ -79,20 +79,24 @@ def _told(case, readings):
     return ProbeVerdict(slots.nops_share(readings))
 
 
-@pytest.mark.parametrize("pairs", [False, True])
-def test_drawn_cores_whose_nops_share_slots(pairs):
+@pytest.mark.parametrize(
+    "front_end",
+    [FrontEnd(), FrontEnd(pairs=True), FrontEnd(trails=True), FrontEnd(pairs=True, trails=True)],
+    ids=["alone", "pairs", "trails", "both"],
+)
+def test_drawn_cores_whose_nops_share_slots(front_end):
     """On most cores, where units allow to see it, and on no other."""
     isa = "x86-64"
     probe = Probe("slots", "?", Model.RATIO, lambda _: [ProbeCase("?", POINTS[isa])], _told, ())
     told = 0
     for number in range(CORES):
         machine = draw_machine(SEED + number, forms_of([probe], isa), ports=12)
-        backend = SimulatedBackend(machine, noise=NOISE, front_end=FrontEnd(pairs=pairs))
+        backend = SimulatedBackend(machine, noise=NOISE, front_end=front_end)
         (asked,) = ask([probe], backend, load_table(isa))
         (fact,) = asked.facts
         assert fact.is_resolved, f"seed {SEED}: {fact}"
         told += bool(fact.answer)
-    assert told == 0 if not pairs else told > CORES // 2, f"seed {SEED}: {told}"
+    assert told == 0 if front_end == FrontEnd() else told > CORES // 2, f"seed {SEED}: {told}"
 
 
 def test_units_come_evenly_and_write_what_nothing_reads():
