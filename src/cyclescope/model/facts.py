@@ -217,6 +217,19 @@ def loads_across(place: str) -> str:
     return f"loads across {place}"
 
 
+class WideLoad(StrEnum):
+    """Where loads of vectors begin, so that they are in one line or in two."""
+
+    INSIDE = "in one line"
+    ACROSS = "in two lines"
+    HALVES = "a half in each of two lines"
+
+
+def wide_loads(bits: int, where: WideLoad) -> str:
+    """Loads of so many bits, into vectors, side by side."""
+    return f"loads of {bits} bits, {where}"
+
+
 class Addressed(StrEnum):
     """Instructions that may need more than others by what their addresses are made of."""
 

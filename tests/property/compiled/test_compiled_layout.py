@@ -14,6 +14,7 @@ import pytest
 from cyclescope.analyze.depend.compiled import chains, passages
 from cyclescope.analyze.depend.compiled.numbers import NO_NUMBER
 from cyclescope.isa.record import ResultKind
+from cyclescope.model.behaviour.found import WIDE_BITS
 
 BOUNDS = Path(__file__).parents[3] / "src/cyclescope/native/bounds"
 COMPILER = shutil.which("cc") or shutil.which("gcc")
@@ -37,6 +38,7 @@ def values():
         "NOT_WRITTEN_BACK": written(""),
         "WRITTEN_BEFORE": written("pre"),
         "WRITTEN_AFTER": written("post"),
+        "WIDE_SIZES": len(WIDE_BITS),
         "RULES": len(ResultKind) + 1,
         "SEEN_NOTHING": passages._NOTHING,
         **dict(zip(("SEEN_MEMORY", "SEEN_REGISTER", "SEEN_ZERO", "SEEN_IMMEDIATE"), seen, strict=True)),
@@ -46,7 +48,8 @@ def values():
 
 STRUCTURES = {
     "memory_core": passages._Core, "memory": passages._Memory, "chunks": passages._Chunks,
-    "banks": passages._Banks, "crossing": passages._Crossing, "answer": chains._Answer,
+    "banks": passages._Banks, "crossing": passages._Crossing, "wide_loads": passages._WideLoads,
+    "answer": chains._Answer,
 }  # fmt: skip
 
 

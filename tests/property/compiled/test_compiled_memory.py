@@ -24,6 +24,7 @@ from cyclescope.model.behaviour.published import (
     LoadBanks,
     PartialWords,
     StoreChunks,
+    WideLoads,
 )
 from cyclescope.session.machines import load_model
 from tests.support.code.blocks import pieces, predictor
@@ -40,6 +41,7 @@ LINES = (
     "mov {a}, [rip + {n}]", "mov [rip + {n}], {a}", "mov {a}, fs:[{n}]", "mov fs:[{n}], {a}",
     "mov {a}, rsp", "add rsp, 8", "movsxd {a}, dword ptr [{b}]", "mov rdi, rsi",
 )  # fmt: skip
+WIDE_LOADS = (WideLoads(16, 0.5, 1.1, 0.9), WideLoads(32, 0.6, 1.5, 1.2))
 WIDE, NARROW = ("rax", "rbx", "rcx", "rdx"), ("eax", "ebx", "ecx", "edx")
 NUMBERS = (-64, -33, -16, -8, -8, -4, 0, 1, 4, 8, 8, 12, 16, 24, 31, 32, 60, 64, 4096)
 seeds = st.integers(0, 1 << 32)
@@ -53,7 +55,9 @@ def drawn_core(draw: random.Random) -> CoreBehaviour:
     return CoreBehaviour(
         store_chunk=draw.choice((None, chunks)),
         banks=draw.choice((None, LoadBanks(8, draw.choice((64, 128)), draw.choice((1.0, 1.5))))),
-        crossing=draw.choice((None, LineCrossing(64, 1 / 3, 0.332))),
+        crossing=draw.choice(
+            (None, LineCrossing(64, 1 / 3, 0.332), LineCrossing(64, 1 / 3, 0.332, WIDE_LOADS))
+        ),
         store_crossing=draw.choice((None, LineCrossing(draw.choice((32, 64)), 0.5, 1.5))),
     )
 

@@ -46,6 +46,12 @@ class MovingAccess(msgspec.Struct, frozen=True, gc=False):
         first = self.at(number)
         return range(first // size, (first + self.access.size - 1) // size + 1)
 
+    @property
+    def is_halved(self) -> bool:
+        """Whether it begins at a multiple of half its size, in every iteration."""
+        half = self.access.size // 2
+        return not (self.access.address.constant % half or (self.step or 0) % half)
+
     def period(self, size: int) -> int:
         """Iterations after which it is at the same place in an aligned block of so many bytes."""
         return size // gcd(self.step or 0, size)
@@ -171,11 +177,19 @@ def cycles_of_banks(loads: Sequence[MovingAccess], banks: LoadBanks) -> float:
 
 
 def cycles_of_crossing(accesses: Sequence[MovingAccess], crossing: LineCrossing) -> float:
-    """Cycles of all loads, or stores, 0 where none is in two lines; what is not followed is in one."""
-    share = 0.0
+    """Cycles of all loads, or stores, 0 where none is in two lines; what is not followed is in one.
+
+    The wide ones among them take no less than they do by themselves.
+    """
+    share = wide = 0.0
+    sizes = {one.size: one for one in crossing.wide}
     for one in accesses:
-        share += _share_across(one, crossing.line) if one.step is not None else 0.0
-    return len(accesses) * crossing.each + share * crossing.extra if share else 0.0
+        across = _share_across(one, crossing.line) if one.step is not None else 0.0
+        share += across
+        if size := sizes.get(one.access.size):
+            halves = one.step is not None and one.is_halved
+            wide += size.inside + across * ((size.halves if halves else size.across) - size.inside)
+    return max(len(accesses) * crossing.each + share * crossing.extra, wide) if share else 0.0
 
 
 def _share_across(access: MovingAccess, line: int) -> float:

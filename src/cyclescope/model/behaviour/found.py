@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.lines import code_lines
@@ -23,6 +25,7 @@ from cyclescope.model.behaviour.published import (
     MoreWork,
     PartialWords,
     StoreChunks,
+    WideLoads,
 )
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
@@ -47,6 +50,7 @@ from cyclescope.model.facts import (
     CoreAnswer,
     Fact,
     More,
+    WideLoad,
     addressed_subject,
     consumer_forms,
     fused_forms,
@@ -56,12 +60,14 @@ from cyclescope.model.facts import (
     stacked_constant,
     stores_across,
     stores_apart,
+    wide_loads,
 )
 from cyclescope.model.machine import MEASURED, MachineModel
 
 SPACINGS = (0, 4, 8, 16, 32, 64, 128, 256)  # bytes between two accesses in turn that probes ask for
 SMALL_PLACES = (3, 4, 5, 6, 7, 8)  # to which stores of parts of words go in turn
 LINE_SIZES = (16, 32, 64)  # bytes: what loads are asked to cross
+WIDE_BITS = (128, 256, 512)  # of vectors, those of which are asked that the instruction set has
 _LONGER = 0.5  # times what a load takes: half of one more
 _LATER = 0.5  # cycles: results come a whole one later, or not
 _JOINED = 0.8  # stores a cycle, between the two of three cycles and the two of two
@@ -82,7 +88,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1)
     return CoreBehaviour(
         passing=MemoryPassing(facts), pairs=_pairs(facts, isa), apart_in_memory=_apart(facts, isa),
         store_chunk=_store_chunk(facts),
-        banks=_banks(facts), crossing=_crossing(facts, loads_apart, loads_across),
+        banks=_banks(facts), crossing=_load_crossing(facts),
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts, nops),
         late_loads=_late_loads(facts), addressing=_addressing(facts),
@@ -227,6 +233,27 @@ def _crossing(
         if fact and fact.value and fastest and fact.value - (fact.error or 0.0) > _LONGER / fastest:
             return LineCrossing(line, 1 / fastest, fact.value)
     return None
+
+
+def _load_crossing(facts: Sequence[Fact]) -> LineCrossing | None:
+    """The same of loads, with those of vectors that are known to take longer across a line's end."""
+    found = _crossing(facts, loads_apart, loads_across)
+    if found is None:
+        return None
+    asked = {fact.subject: fact for fact in facts if fact.probe == CROSSING and fact.value is not None}
+    wide = (_wide_loads(asked, bits) for bits in WIDE_BITS)
+    return msgspec.structs.replace(found, wide=tuple(one for one in wide if one is not None))
+
+
+def _wide_loads(asked: Mapping[str, Fact], bits: int) -> WideLoads | None:
+    """Loads of so many bits; where halves were not asked, they take what others across lines do."""
+    inside, across = (asked.get(wide_loads(bits, where)) for where in (WideLoad.INSIDE, WideLoad.ACROSS))
+    halves = asked.get(wide_loads(bits, WideLoad.HALVES), across)
+    if inside is None or across is None or halves is None or not inside.value or not across.value:
+        return None
+    if inside.value >= _SLOWED * (across.value - (across.error or 0.0)):
+        return None
+    return WideLoads(bits // 8, inside.value, across.value, halves.value or across.value)
 
 
 def _store_chunk(facts: Sequence[Fact]) -> StoreChunks | None:

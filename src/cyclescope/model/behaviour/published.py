@@ -71,12 +71,28 @@ class StoreChunks(msgspec.Struct, frozen=True):
     partial: PartialWords | None = None
 
 
+class WideLoads(msgspec.Struct, frozen=True):
+    """Loads of so many bytes, side by side, take so many cycles each: inside a line, or with bytes in two.
+
+    `halves` is for those of which a half is in each line: some cores do every half by itself.
+    """
+
+    size: int
+    inside: float
+    across: float
+    halves: float
+
+
 class LineCrossing(msgspec.Struct, frozen=True):
-    """A load, or store, takes `each` cycles of the time of all, `extra` more with bytes in two lines."""
+    """A load, or store, takes `each` cycles of the time of all, `extra` more with bytes in two lines.
+
+    `wide` are vectors, whose loads also have a time of their own.
+    """
 
     line: int
     each: float
     extra: float
+    wide: tuple[WideLoads, ...] = ()
 
 
 class MoreWork(NamedTuple):

@@ -162,9 +162,17 @@ struct banks {
     double most;
 };
 
+#define WIDE_SIZES 3 /* of vectors */
+
+struct wide_loads {
+    int64_t size; /* bytes, 0 where there is none */
+    double inside, across, halves;
+};
+
 struct crossing {
     int64_t line;
     double each, extra;
+    struct wide_loads wide[WIDE_SIZES];
 };
 
 /* What a core does about memory; 0 where something is not known of it. */

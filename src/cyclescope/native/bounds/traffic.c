@@ -42,19 +42,35 @@ static double share_across(const struct access *access, int64_t line)
     return (double)across / (double)rounds;
 }
 
+/* What a load takes by itself, of which a share is across lines; 0 for one that is not known to take longer. */
+static double wide_cycles(const struct access *access, const struct crossing *crossing, double share)
+{
+    int64_t half = access->size / 2, step = access->is_followed ? access->step : 0;
+    for (int32_t n = 0; n < WIDE_SIZES; n++) {
+        const struct wide_loads *wide = &crossing->wide[n];
+        if (!wide->size || wide->size != access->size)
+            continue;
+        int halves = access->is_followed && !(access->address->constant % half) && !(step % half);
+        return wide->inside + share * ((halves ? wide->halves : wide->across) - wide->inside);
+    }
+    return 0;
+}
+
 double cycles_of_crossing(const struct accesses *moving, int write, const struct crossing *crossing)
 {
-    double share = 0;
+    double share = 0, wide = 0;
     int64_t count = 0;
     for (int32_t n = 0; n < moving->count; n++) {
         const struct access *one = &moving->all[n];
         if (one->write != write)
             continue;
         count++;
-        if (one->is_followed)
-            share += share_across(one, crossing->line);
+        double across = one->is_followed ? share_across(one, crossing->line) : 0;
+        share += across;
+        wide += wide_cycles(one, crossing, across);
     }
-    return share ? (double)count * crossing->each + share * crossing->extra : 0;
+    double all = (double)count * crossing->each + share * crossing->extra;
+    return share ? all > wide ? all : wide : 0;
 }
 
 /* --- banks --- */

@@ -26,6 +26,7 @@ from cyclescope.model.facts import (
     WHOLE_BITS,
     CoreAnswer,
     Fact,
+    WideLoad,
     fused_subject,
     loads_across,
     loads_apart,
@@ -33,6 +34,7 @@ from cyclescope.model.facts import (
     small_stores,
     stores_across,
     stores_apart,
+    wide_loads,
 )
 from cyclescope.model.machine import Operation
 from cyclescope.session.machines import load_model
@@ -193,6 +195,34 @@ CROSSED = [
 )
 def test_loads_across_lines_take_longer(text, cycles):
     bounds = predicted(text, *CROSSED).bounds
+    assert bounds.get("line_crossing") == (None if cycles is None else pytest.approx(cycles))
+
+
+WIDE = [
+    *CROSSED,
+    *(
+        Fact(CROSSING, wide_loads(256, where), CoreAnswer.VALUE, cycles, 0.1)
+        for where, cycles in zip(WideLoad, (4.0, 9.0, 6.0), strict=True)
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("vmovupd ymm0, [rdi + 40]", 9),
+        ("vmovupd ymm0, [rdi + 48]", 6),
+        ("vmovupd ymm0, [rdi + 48]; add rdi, 64", 6),
+        ("vmovupd ymm0, [rdi + 48]; add rdi, 32", 4 + (6 - 4) / 2),
+        ("vmovupd ymm0, [rdi + 40]; vmovupd ymm1, [rdi]", 9 + 4),
+        ("vmovupd ymm0, [rdi + 40]; vmovupd ymm1, [rdi]; add rdi, 8", 4 + 4 + 2 * (3 / 8) * (9 - 4)),
+        ("vmovupd ymm0, [rdi + 40]; imul rsi, rsi, 3; vmovupd ymm1, [rsi]", 9 + 4),
+        ("movups xmm0, [rdi + 56]", 2 + 3),  # of which nobody asked
+        ("vmovupd ymm0, [rdi + 32]", None),
+    ],
+)
+def test_loads_of_vectors_across_lines_take_no_less_than_by_themselves(text, cycles):
+    bounds = predicted(text, *WIDE).bounds
     assert bounds.get("line_crossing") == (None if cycles is None else pytest.approx(cycles))
 
 

@@ -31,6 +31,7 @@ from cyclescope.isa.dataflow import AMOUNT
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.record import ResultKind
+from cyclescope.model.behaviour.found import WIDE_BITS
 from cyclescope.model.behaviour.published import CoreBehaviour, LineCrossing, PartialWords
 
 _SEEN = ("nothing", "memory", "register", "zero", "immediate")  # in the order of native/bounds/search.h
@@ -49,8 +50,17 @@ class _Banks(ctypes.Structure):
     _fields_ = [("width", ctypes.c_int64), ("period", ctypes.c_int64), ("most", ctypes.c_double)]
 
 
+class _WideLoads(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_int64), *((name, ctypes.c_double) for name in ("inside", "across", "halves")),
+    ]  # fmt: skip
+
+
 class _Crossing(ctypes.Structure):
-    _fields_ = [("line", ctypes.c_int64), ("each", ctypes.c_double), ("extra", ctypes.c_double)]
+    _fields_ = [
+        ("line", ctypes.c_int64), ("each", ctypes.c_double), ("extra", ctypes.c_double),
+        ("wide", _WideLoads * len(WIDE_BITS)),
+    ]  # fmt: skip
 
 
 class _Core(ctypes.Structure):
@@ -199,7 +209,12 @@ def _core(behaviour: CoreBehaviour) -> _Core:
 
 
 def _crossing(crossing: LineCrossing | None) -> _Crossing:
-    return _Crossing(crossing.line, crossing.each, crossing.extra) if crossing else _Crossing()
+    if crossing is None:
+        return _Crossing()
+    found = _Crossing(crossing.line, crossing.each, crossing.extra)
+    for place, one in enumerate(crossing.wide):
+        found.wide[place] = _WideLoads(one.size, one.inside, one.across, one.halves)
+    return found
 
 
 class _Operand(NamedTuple):
