@@ -50,13 +50,13 @@ _RISC_ADDRESS = "FCVT_L_D: h a; SRLI: h h #63; ADD: h h p"
 # Additions, vector additions, loads and stores in turn, of each a share that differs from mix to mix: so few
 # that none of their own structures is full first on cores of today. Behind a vector addition stands what uses
 # memory: a Zen 4 has an addition behind one, or behind a branch or a NOP, in one entry with it.
-MIXES = ("aalvvs", "alvvsalvvl", "aaaalvvvs")
+FILLER_MIXES = ("aalvvs", "alvvsalvvl", "aaaalvvvs")
 
 
 def _any_kind(addition: str, vector: str, load: str, store: str) -> Iterator[Filler]:
     """Mixes of several kinds, whose results and places are in structures of their own."""
     texts = {"a": addition, "v": vector, "l": load, "s": store}
-    for mix in MIXES:
+    for mix in FILLER_MIXES:
         yield Filler(InFlight.ANY, "; ".join(texts[kind] for kind in mix), _BOTH, quick=True, mix=f", {mix}")
 
 

@@ -45,11 +45,11 @@ def test_processes_of_one_core_agree_on_memory_that_others_share():
 
 
 def test_runs_of_one_core_agree_on_caches_of_its_own():
-    """16 KiB of a Zen 3 in two runs, whose looks agree within less."""
-    one, other = (judged("loads of 256 bits, 16 KiB", [1024 / rate] * 11, 0.002) for rate in (63.35, 64.16))
+    """16 KiB of a Zen 4 in two runs, whose looks agree within less."""
+    one, other = (judged("loads of 256 bits, 16 KiB", [1024 / rate] * 11, 0.002) for rate in (60.6, 64.1))
     assert one.meets(other)
     assert one.is_steady
-    assert one.error < 0.015 * one.value
+    assert one.error < 0.045 * one.value
 
 
 def test_how_well_a_bandwidth_has_to_be_known():

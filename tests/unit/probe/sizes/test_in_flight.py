@@ -383,7 +383,7 @@ def test_what_only_some_are_in_is_not_taken_for_what_all_are_in(kind, entries):
         MixedCurve(320, **{kind: entries}).judged(ANY_KIND)
 
 
-@pytest.mark.parametrize("mix", fillers.MIXES)
+@pytest.mark.parametrize("mix", fillers.FILLER_MIXES)
 def test_no_addition_of_a_mix_is_behind_a_vector_addition(mix):
     """A Zen 4 has the two in one entry; each mix is gone through again and again."""
     assert "va" not in mix + mix[0]
@@ -392,5 +392,5 @@ def test_no_addition_of_a_mix_is_behind_a_vector_addition(mix):
 
 def test_every_kind_has_other_shares_of_the_mixes():
     for kinds in ("al", "v", "l", "s"):
-        shares = {sum(map(mix.count, kinds)) / len(mix) for mix in fillers.MIXES}
+        shares = {sum(map(mix.count, kinds)) / len(mix) for mix in fillers.FILLER_MIXES}
         assert max(shares) / min(shares) > 1.1, kinds
