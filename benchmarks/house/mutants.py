@@ -23,6 +23,7 @@ import os
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing import connection, get_context
 from pathlib import Path
@@ -32,7 +33,7 @@ import msgspec
 import pytest
 
 from benchmarks.house.readers import note_uses
-from benchmarks.lib.constants import ROOT, Mutant, Mutating, mutants, mutate
+from benchmarks.lib.constants import ROOT, Mutant, Mutating, importers, mutants, mutate
 
 # Fast tests by the room whose constants they may read; what takes a run of a campaign is no fast test.
 FILES = {
@@ -147,6 +148,7 @@ class Run:
         for task in tasks:
             if not task[1]:
                 keep(task, [])
+        deque(importers(""), 0)  # who imports what is read here, once for all processes
         left = parallel(self._kill, [t for t in tasks if t[1]], self.parsed.jobs, self.end, keep)
         killed = sum(is_killed(found.get(str(m), "")) for m in chosen)
         survived = sum(str(m) in found for m in chosen) - killed

@@ -277,17 +277,16 @@ def read_approach(
     events = store.events()
     counts = any(map(ports_of, events))
 
-    def by_classes(records: Iterable[Record]) -> TimedPorts | CountedPorts:
-        if counts:
-            return CountedPorts(front_end(records), events)
-        return TimedPorts(front_end(records), known)
+    def by_classes(facts: FrontEndFacts) -> TimedPorts | CountedPorts:
+        return CountedPorts(facts, events) if counts else TimedPorts(facts, known)
 
     if names is None:
-        return by_classes(store.records_of((ALONE, PAIRS, PORTS)))
+        return by_classes(front_end(store.records_of((ALONE, PAIRS, PORTS))))
     every = list(dict.fromkeys([*names, *(form.id for form in candidates(table))]))
     common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), every)]
     if len(names) == len(table):  # the typical ones are among them
-        return by_classes([*common, *store.records_of((PORTS,), names)])
-    ports = by_classes(common).ports
+        return by_classes(front_end([*common, *store.records_of((PORTS,), names)]))
+    facts = front_end(common)
+    ports = by_classes(facts).ports
     wanted = list(dict.fromkeys([*(ports.facts.classes.typical if ports else ()), *names]))
-    return by_classes([*common, *store.records_of((PORTS,), wanted)])
+    return by_classes(facts.with_records([*common, *store.records_of((PORTS,), wanted)]))
