@@ -56,8 +56,9 @@ FILLER_MIXES = ("aalvvs", "alvvsalvvl", "aaaalvvvs")
 def _any_kind(addition: str, vector: str, load: str, store: str) -> Iterator[Filler]:
     """Mixes of several kinds, whose results and places are in structures of their own."""
     texts = {"a": addition, "v": vector, "l": load, "s": store}
-    for mix in FILLER_MIXES:
-        yield Filler(InFlight.ANY, "; ".join(texts[kind] for kind in mix), _BOTH, quick=True, mix=f", {mix}")
+    for number, mix in enumerate(FILLER_MIXES, 1):
+        text = "; ".join(texts[kind] for kind in mix)
+        yield Filler(InFlight.ANY, text, _BOTH, quick=True, mix=f", mix {number}")
 
 
 FILLERS: Mapping[str, tuple[Filler, ...]] = {

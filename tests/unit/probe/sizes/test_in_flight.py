@@ -366,7 +366,8 @@ class MixedCurve(Curve):
         self.full = full  # entries by the letter of what takes one
 
     def take(self, part, count):
-        name, _, mix = part.partition(", ")
+        name, _, number = part.partition(", mix ")
+        mix = fillers.FILLER_MIXES[int(number) - 1]
         sizes = [entries * len(mix) / mix.count(kind) for kind, entries in self.full.items()]
         return Curve(min([self.size, *map(int, sizes)])).take(name, count)
 
