@@ -93,6 +93,7 @@ class UnclearSize(Meaning):
     LENGTHS_DIFFER = (
         "instructions of other lengths end at other numbers: a cache of code, or places filled in part"
     )
+    SHARED_SLOTS = "NOPs share slots, and may share places that other instructions have for themselves"
     KEEPS_MORE = "more instructions of another length are as fast: places are not filled by all lengths"
     LINES_LIMIT = "shorter instructions come to more bytes a cycle: lines of code are what these wait for"
     OTHER_END = "such instructions end at another number than what is kept decoded"

@@ -4,7 +4,7 @@ Loops of so many instructions that do nothing, of several lengths: those that ar
 the shortest, whatever their number. What ends at the same number of instructions, short or long, is no cache
 of code, which would end at the same number of bytes. Where instructions of a line of code share places, some
 lengths leave some of each empty: loops of somewhat more, with other numbers of them in each line, have to be
-slower.
+slower. Nothing is told where NOPs share slots: they may share places as well, and others do not.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.probe.slots import nops_share, slot_points
 from cyclescope.remarks.probing import NotAsked, Read, Unclear, UnclearSize
 
 LEAST_CODE, CODE_PER_OCTAVE = 512, 4  # instructions of the shortest loop; numbers that are asked first
@@ -140,6 +141,8 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     others = [of_length(readings, f"{some}{_IN_A_LINE}") for some in IN_LINES[_isa_of(case)]]
     if not any(own.places(WALKED) for own in others):
         raise Unresolved(Unclear.LOOKS_DIFFER.of())
+    if nops_share(readings):
+        raise Unresolved(UnclearSize.SHARED_SLOTS.of())
     for own in others:
         _check_lines(own, DECODING * each.high, BEYOND_END * MORE_IN_LINES * number.high)
     return ProbeVerdict(CoreAnswer.VALUE, number.with_error(SAME_END))
@@ -294,6 +297,7 @@ def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
             number, _ = _number(case, readings)
             if number.error <= SAME_END * number.value:
                 yield from _others_in_lines(isa, round(MORE_IN_LINES * number.value))
+                yield from slot_points(isa)
 
 
 PROBE = Probe(

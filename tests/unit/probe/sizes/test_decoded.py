@@ -12,6 +12,7 @@ from cyclescope.probe.code import instruction
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.sizes import decoded
+from tests.support.made.probed import shared_slots
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 200
@@ -24,6 +25,11 @@ SIZES = {point.part: int(point.part.split()[0]) for point in COUNT.points}
 def size_of(part):
     """Bytes of an instruction, those of the same line on average."""
     return SIZES.get(part) or decoded._LINE / int(part.split()[0])
+
+
+def tells_of_slots(part):
+    """Whether a part tells if NOPs share slots."""
+    return not part[0].isdigit()
 
 
 class FrontEnd:
@@ -43,6 +49,8 @@ class FrontEnd:
         return max(1 / self.rate, size / self.fetched, 1 / self.width)
 
     def take(self, part, count):
+        if tells_of_slots(part):
+            return Interval(0.99, 1.01)
         size = size_of(part)
         share = min(max((count - self.kept) / (self.kept / self.ways), 0.0), 1.0)
         value = (1 - share) / self.width + share * self.decoding(size)
@@ -262,3 +270,12 @@ def test_loops_have_the_bytes_that_they_say(isa):
             assert len(set(point.lines)) == 1
             assert point.count == len(point.lines) >= decoded.LEAST_CODE
             assert point.count * int(point.part.split()[0]) <= decoded.MOST_CODE
+
+
+def test_nops_that_share_slots_may_share_places():
+    """Of a Zen 4, which keeps 6912 instructions, 8192 NOPs of 4 bytes are as fast as few."""
+    found = ends_at((4000, 4000, FAR, FAR)) | shared_slots(6.0, 6.0, 6.0, 6.0)
+    for part, place in wanted(found):
+        found[part, place] = Interval(0.298, 0.302)
+    with pytest.raises(Unresolved, match="share slots"):
+        PROBE.judge(COUNT, Readings(found, {}))
