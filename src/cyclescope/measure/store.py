@@ -313,10 +313,10 @@ class Store:
             yield from self._select(f"WHERE form IN ({marks(some)}) ORDER BY form, id", some, some)
 
     def records_of(
-        self, quantities: Sequence[str], forms: Sequence[str] | None = None, order: str = ""
+        self, quantities: Sequence[str], forms: Sequence[str] | None = None, order: str = "", since: int = 0
     ) -> Iterator[Record]:
-        """Records of some quantities, of the given forms or of all, in the order of some columns."""
-        where = f"WHERE quantity IN ({marks(quantities)})"
+        """Records of some quantities, of the given forms or of all, in some order; from number `since` on."""
+        where = f"WHERE quantity IN ({marks(quantities)})" + (f" AND id >= {since}" if since else "")
         ordered = f" ORDER BY {order}" if order else ""
         if forms is None:
             yield from self._select(where + ordered, quantities)

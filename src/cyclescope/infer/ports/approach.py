@@ -32,7 +32,7 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.front_end import FETCH, WIDTH
-from cyclescope.measure.plan import Planner
+from cyclescope.measure.plan import Key, Planner
 from cyclescope.measure.ports import ALONE, PAIRS, PORTS, SLOTS, Company, PortPlanner, Stage
 from cyclescope.measure.record import FrontEndReadings, Record
 from cyclescope.measure.store import Store
@@ -47,6 +47,7 @@ _BY_KIND = {
     Kind.COUNT: NoPorts.COUNT,
     Kind.FAST: NoPorts.VALUES,
 }  # what sequences with other instructions in them are for
+_OF_CLASSES = (ALONE, PAIRS, PORTS)  # what is measured for ports by classes
 _LONG_BY = {"serializing": NoPorts.SERIALIZING, "nontemporal": NoPorts.PAST_CACHES}
 
 
@@ -258,6 +259,19 @@ def other_evidence(store: Store, table: Table) -> tuple[dict[str, float], frozen
     return throughputs, frozenset(form.id for form in fastest if takes_no_time(store, form))
 
 
+def _front_end_of(store: Store, table: Table) -> FrontEndFacts:
+    """What a store tells of the front end, without port experiments."""
+    throughputs, eliminated = other_evidence(store, table)
+    readings = FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
+    return FrontEndFacts(table, throughputs, (), readings, eliminated)
+
+
+def _by_classes(
+    front_end: FrontEndFacts, events: Sequence[str], known: MachineModel | None
+) -> TimedPorts | CountedPorts:
+    return CountedPorts(front_end, events) if any(map(ports_of, events)) else TimedPorts(front_end, known)
+
+
 def read_approach(
     store: Store,
     table: Table,
@@ -265,28 +279,55 @@ def read_approach(
     forms: Sequence[InstructionForm] | None = None,
 ) -> Approach:
     """How the ports of a store's core are found, with what it tells of the given forms or of all."""
-    throughputs, eliminated = other_evidence(store, table)
-    readings = FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
+    front_end, events = _front_end_of(store, table), store.events()
     names = None if forms is None else list(dict.fromkeys(form.id for form in forms))
 
-    def front_end(records: Iterable[Record]) -> FrontEndFacts:
-        return FrontEndFacts(table, throughputs, records, readings, eliminated)
+    def by_classes(records: Iterable[Record]) -> TimedPorts | CountedPorts:
+        return _by_classes(front_end.among(records), events, known)
 
     if issues_in_order(store.records_of((ORDER_OF_ISSUE,))):
-        return InOrder(front_end(store.records_of((ALONE, PORTS), names)))
-    events = store.events()
-    counts = any(map(ports_of, events))
-
-    def by_classes(facts: FrontEndFacts) -> TimedPorts | CountedPorts:
-        return CountedPorts(facts, events) if counts else TimedPorts(facts, known)
-
+        return InOrder(front_end.among(store.records_of((ALONE, PORTS), names)))
     if names is None:
-        return by_classes(front_end(store.records_of((ALONE, PAIRS, PORTS))))
+        return by_classes(store.records_of(_OF_CLASSES))
     every = list(dict.fromkeys([*names, *(form.id for form in candidates(table))]))
     common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), every)]
     if len(names) == len(table):  # the typical ones are among them
-        return by_classes(front_end([*common, *store.records_of((PORTS,), names)]))
-    facts = front_end(common)
-    ports = by_classes(facts).ports
+        return by_classes([*common, *store.records_of((PORTS,), names)])
+    ports = by_classes(common).ports
     wanted = list(dict.fromkeys([*(ports.facts.classes.typical if ports else ()), *names]))
-    return by_classes(facts.with_records([*common, *store.records_of((PORTS,), wanted)]))
+    return by_classes([*common, *store.records_of((PORTS,), wanted)])
+
+
+class GrowingApproach:
+    """How ports are found, again and again while a store gets answers: only what is new is read."""
+
+    def __init__(self, store: Store, table: Table) -> None:
+        self._store, self._table = store, table
+        self._front_end: FrontEndFacts | None = None
+        self._events: Sequence[str] = ()
+        self._records: dict[Key, Record] = {}
+        self._last = 0  # number of the last record, which one that replaces it may have, too
+        self._told: tuple[MachineModel | None, TimedPorts | CountedPorts] | None = None
+
+    def settle_front_end(self) -> None:
+        """Nothing more is measured of the front end, or of forms alone."""
+        self._records, self._last, self._told = {}, 0, None
+        self._front_end = None
+        if not issues_in_order(self._store.records_of((ORDER_OF_ISSUE,))):
+            self._front_end, self._events = _front_end_of(self._store, self._table), self._store.events()
+
+    def read(self, known: MachineModel | None = None) -> Approach:
+        """What the store tells by now; `known` gives names to ports."""
+        if self._front_end is None:
+            return read_approach(self._store, self._table, known)
+        found = self._store.records_of(_OF_CLASSES, since=self._last)
+        new = [record for record in found if self._records.get(record.key) != record]
+        for record in new:  # one that was measured again has the place of the later one
+            self._records.pop(record.key, None)
+            self._records[record.key] = record
+            self._last = max(self._last, record.id)
+        if new or self._told is None or self._told[0] is not known:
+            _ = self._front_end.counts  # once for all that share it
+            front_end = self._front_end.among(self._records.values())
+            self._told = known, _by_classes(front_end, self._events, known)
+        return self._told[1]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.again import Disturbed
-from cyclescope.infer.ports.approach import Approach, read_approach
+from cyclescope.infer.ports.approach import Approach, GrowingApproach
 from cyclescope.infer.ports.in_order import order_questions
 from cyclescope.infer.ports.questions import (
     COUNTING,
@@ -67,6 +67,7 @@ class PortCampaign:
         self._tell = tell
         self._done: set[Key] = set()
         self._places: dict[str, int] = {}
+        self._told = GrowingApproach(store, table)
 
     def run(
         self, forms: Sequence[InstructionForm], blocking: Sequence[InstructionForm], deadline: float
@@ -79,6 +80,7 @@ class PortCampaign:
         self._places = {form.id: number for number, form in enumerate(forms, 1)}
         if not self.run_front_end(both, deadline):
             return False
+        self._told.settle_front_end()
         stages = self.approach().stages(self.plans, forms, self.approach)
         return all(self.settle(stage, make(), deadline) for stage, make in stages)
 
@@ -98,7 +100,7 @@ class PortCampaign:
 
     def approach(self, known: MachineModel | None = None) -> Approach:
         """What the store tells by now; `known` gives names to ports."""
-        return read_approach(self.store, self.table, known)
+        return self._told.read(known)
 
     def settle(self, stage: str, questions: Iterable[Question], deadline: float) -> bool:
         """Measure what a stage asks and the store does not have; whether there was time for all."""

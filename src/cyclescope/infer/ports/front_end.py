@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
-from copy import copy
 from functools import cache, cached_property, partial
+from typing import Self
 
 from cyclescope.infer.front_end.fetch import FetchLimit, fetch_limits
 from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted, probable
@@ -59,20 +60,21 @@ class FrontEndFacts:
         self.throughputs = {form: cycles for form, cycles in throughputs.items() if known(form)}
         some = [[reading for reading in part if known(reading.form)] for part in readings]
         self._readings, self._widths, self._lengths = some
-        self._take(records)
-
-    def _take(self, records: Iterable[Record]) -> None:
-        """Keep records, and cycles of `INSTANCES` alone: by the throughput where rounds disagree."""
         self.records = [r for r in records if r.verdict != FAILED]
+
+    def among(self, records: Iterable[Record]) -> Self:
+        """The same front end with other records of port experiments: what else is known of it stays."""
+        other = copy.copy(self)
+        other.__dict__.pop("alone", None)
+        other.records = [r for r in records if r.verdict != FAILED]
+        return other
+
+    @cached_property
+    def alone(self) -> dict[str, float]:
+        """Cycles of `INSTANCES` instances with nothing around; by the throughput where rounds disagree."""
         some = [r for r in self.records if r.quantity == ALONE]
         least = [self.throughputs.get(r.form, 0.0) if r.verdict != STABLE else 0.0 for r in some]
-        self.alone = {r.form: max(r.cycles, INSTANCES * n) for r, n in zip(some, least, strict=True)}
-
-    def with_records(self, records: Iterable[Record]) -> FrontEndFacts:
-        """The same with other records of port experiments: what readings tell is not found out again."""
-        other = copy(self)
-        other._take(records)
-        return other
+        return {r.form: max(r.cycles, INSTANCES * cycles) for r, cycles in zip(some, least, strict=True)}
 
     def waits(self, form: InstructionForm, throughput: float) -> bool:
         """Whether instances of a form wait for each other.

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.drawn.round_trip import QUIET, measure
 from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.machine_model import build_model
-from cyclescope.infer.ports.approach import TimedPorts, read_approach
+from cyclescope.infer.ports.approach import GrowingApproach, TimedPorts, read_approach
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.readout import Readout
 from cyclescope.isa.find.pattern import select
@@ -183,3 +183,45 @@ def test_the_summary_and_the_model_count_the_reasons(complete, table):
         assert f"note: {told}" in summary_text(store, tally, True, None).splitlines()
         assert told in build_model(store, table).provenance.notes
         assert not Gaps().without_ports
+
+
+# --- while a store grows -----------------------------------------------------------------------------
+
+
+def taken_out(store, where):
+    rows = store.rows(f"SELECT * FROM measurement WHERE {where}")
+    store.database.execute(f"DELETE FROM measurement WHERE {where}")
+    return rows
+
+
+def put_back(store, rows):
+    """Under numbers that are free, as a store gives them."""
+    places = ", ".join("?" * (len(rows[0]) - 1))
+    query = f"INSERT INTO measurement SELECT NULL, {places}"
+    store.database.executemany(query, [row[1:] for row in rows])
+
+
+def told(approach):
+    facts = approach.ports.facts
+    return facts.structure, facts.confined, facts.front_end.counts, facts.front_end.alone
+
+
+def test_an_approach_that_grows_is_what_a_whole_store_tells(complete, table, tmp_path):
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(complete.read_bytes())
+    with closing(Store(path, isa=table.isa)) as store:
+        later = taken_out(store, "quantity = 'ports' AND id % 3 = 0")
+        growing = GrowingApproach(store, table)
+        assert told(growing.read()) == told(read_approach(store, table))
+        growing.settle_front_end()
+        before = growing.read()
+        assert told(before) == told(read_approach(store, table))
+        assert growing.read() is before, "nothing is new"
+        put_back(store, later)
+        again = taken_out(store, "id = (SELECT MAX(id) FROM measurement WHERE quantity = 'ports')")
+        put_back(store, [(*again[0][:6], again[0][6] + 3.0, *again[0][7:])])
+        whole = read_approach(store, table)
+        assert told(growing.read()) == told(whole) != told(before)
+        last = taken_out(store, "id = (SELECT MAX(id) FROM measurement)")
+        put_back(store, [(*last[0][:6], 9.0, *last[0][7:])])  # under the same number
+        assert told(growing.read()) == told(read_approach(store, table)) != told(whole)
