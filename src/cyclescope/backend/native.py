@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import struct
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -32,7 +33,8 @@ from cyclescope.backend.base import (
     Sample,
 )
 from cyclescope.backend.link import Link
-from cyclescope.backend.transport import Broken, Silence, words
+from cyclescope.backend.requests import Job
+from cyclescope.backend.transport import Broken, Silence, Transport, words
 from cyclescope.errors import BackendUnavailable
 from cyclescope.host.clock import clock_name
 from cyclescope.host.cpuinfo import PATHS, leaves_from_files, says_little
@@ -54,36 +56,15 @@ _ROOM = {HELLO: answers.HELLO, READ: answers.FILE}  # bytes of answers without r
 _T = TypeVar("_T")
 
 
-class _Job:
-    """A request: kernels in pieces that are answered one by one, each record so many bytes per kernel."""
-
-    def __init__(
-        self, kind: int, head: bytes, kernels: Sequence[Kernel] = (), record: int = 0, rounds: int = 1
-    ) -> None:
-        self.kind, self.head, self.record, self.rounds = kind, head, record, rounds
-        self.pieces = deque([tuple(kernels)])
-        self.answers: list[bytes] = []
-
-    def split(self, size: int) -> None:
-        """Smaller pieces of what was not answered yet."""
-        rest = tuple(kernel for piece in self.pieces for kernel in piece)
-        if rest:
-            self.pieces = deque(rest[n : n + size] for n in range(0, len(rest), size))
-
-    @property
-    def rooms(self) -> list[int]:
-        """Bytes that the answers to the pieces may have."""
-        return [self.record * len(piece) or _ROOM.get(self.kind, 0) for piece in self.pieces]
-
-    def take(self, answer: bytes) -> bool:
-        """Keep the answer to the next piece; whether it has the right size."""
-        piece = self.pieces.popleft()
-        self.answers.append(answer)
-        return not self.record or len(answer) == self.record * len(piece)
-
-
 class _Elsewhere(BackendUnavailable):
     """A new connection led to another machine."""
+
+
+class _Own(threading.local):
+    """What a thread has submitted, and whose kernels fit."""
+
+    def __init__(self) -> None:
+        self.submitted: deque[tuple[Job, list[bool]]] = deque()
 
 
 class _Hello(NamedTuple):
@@ -97,6 +78,7 @@ class NativeBackend:
     """Kernels on this machine, or where a link leads, pinned to one CPU.
 
     Where it is `movable`, the runner goes on with another CPU of the same kind while that one is disturbed.
+    Several threads may ask: each gets the answers to its own batches.
     Raises BackendUnavailable, also from its methods, where there is no runner or no more.
     """
 
@@ -113,8 +95,9 @@ class NativeBackend:
         self._closed = False
         self._breaks = self._broken = 0
         self._size = _MOST
-        self._jobs: deque[_Job] = deque()
-        self._submitted: deque[tuple[_Job, list[bool]]] = deque()
+        self._jobs: deque[Job] = deque()
+        self._own = _Own()
+        self._asking, self._answering = threading.RLock(), threading.RLock()  # what is sent; what comes
         self._states: dict[int, tuple[int, MachineState]] = {}
         self._transport = self.link.connect()
         try:
@@ -203,16 +186,21 @@ class NativeBackend:
     def configure(self, cpu: int, events: Sequence[tuple[str, int, int]] = ()) -> None:
         """Choose CPU and counters anew, while no batch is under way."""
         self._wanted, self._events = cpu, tuple(events)
-        self._take_setup(self._ask(_Job(SETUP, self._setup())))
-        self._hello = self._completed(self._hello, lambda kind, data: self._ask(_Job(kind, data)))
+        self._take_setup(self._ask(Job(SETUP, self._setup())))
+        self._hello = self._completed(self._hello, lambda kind, data: self._ask(Job(kind, data)))
 
-    def _reconnect(self, error: Exception) -> None:
-        """Connect again and ask again, a few times in a row; what was answered stays."""
+    def _reconnect(self, error: Exception, broken: Transport) -> None:
+        """Connect and ask again, a few times in a row, unless another thread did; what was answered stays."""
+        with self._asking:
+            if self._transport is broken:
+                self._renew(error)
+
+    def _renew(self, error: Exception) -> None:
         self._broken += 1
         while True:
             cause = self._meaning(error)
             self._transport.close(self.link.grace)
-            if self._breaks >= self.link.tries:
+            if self._closed or self._breaks >= self.link.tries:
                 if self.link.tries:
                     cause.message += f", after {self.link.tries} new connections"
                 raise cause from error
@@ -251,8 +239,8 @@ class NativeBackend:
 
     # --- asking -----------------------------------------------------------------------------------
 
-    def _send(self, job: _Job) -> None:
-        for piece, room in zip(job.pieces, job.rooms, strict=True):
+    def _send(self, job: Job) -> None:
+        for piece, room in zip(job.pieces, job.rooms(_ROOM.get(job.kind, 0)), strict=True):
             payload = job.head + self._pack(piece)
             self._transport.send(job.kind, payload, len(piece), patience=self._patience(), room=room)
 
@@ -261,37 +249,46 @@ class NativeBackend:
         oldest = self._jobs[0]
         return self.link.patience_for(len(oldest.pieces[0]) * oldest.rounds)
 
-    def _queue(self, job: _Job) -> None:
+    def _queue(self, job: Job) -> None:
         """Ask, and let `_answer` wait."""
-        job.split(self._size)
-        self._jobs.append(job)
-        try:
-            self._send(job)
-        except (Broken, Silence) as error:
-            self._reconnect(error)
+        with self._asking:
+            transport = self._transport
+            job.split(self._size)
+            self._jobs.append(job)
+            try:
+                self._send(job)
+                return
+            except (Broken, Silence) as error:
+                cause = error
+        with self._answering:
+            self._reconnect(cause, transport)
 
-    def _answer(self, job: _Job) -> bytes:
+    def _answer(self, job: Job) -> bytes:
         """The whole answer to a request; answers come in order."""
         while job.pieces:
-            try:
-                self._take(self._jobs[0])
-            except (Broken, Silence) as error:
-                self._reconnect(error)
+            with self._answering:
+                transport = self._transport
+                try:
+                    if job.pieces:  # no other thread has taken them meanwhile
+                        self._take(self._jobs[0])
+                except (Broken, Silence) as error:
+                    self._reconnect(error, transport)
         return b"".join(job.answers)
 
-    def _ask(self, job: _Job) -> bytes:
+    def _ask(self, job: Job) -> bytes:
         self._queue(job)
         return self._answer(job)
 
-    def _take(self, job: _Job) -> None:
+    def _take(self, job: Job) -> None:
         """Wait for the answer to a piece of the oldest request."""
         kind, payload = self._transport.receive(self._patience())
-        if not job.take(self._checked(job.kind, kind, payload)):
-            raise self._stranger()
-        self._breaks = 0
-        if not job.pieces:
-            self._jobs.popleft()
-            self._size = min(2 * self._size, _MOST)
+        with self._asking:
+            if not job.take(self._checked(job.kind, kind, payload)):
+                raise self._stranger()
+            self._breaks = 0
+            if not job.pieces:
+                self._jobs.popleft()
+                self._size = min(2 * self._size, _MOST)
 
     # --- backend ----------------------------------------------------------------------------------
 
@@ -308,7 +305,7 @@ class NativeBackend:
 
     def read(self, paths: Sequence[str]) -> list[str | None]:
         """What files below / of the runner's machine say, or names in folders; None where they do not."""
-        jobs = [_Job(READ, f"/{path}".encode()) for path in paths]
+        jobs = [Job(READ, f"/{path}".encode()) for path in paths]
         for job in jobs:
             self._queue(job)
         return [answers.text_of(self._answer(job)) for job in jobs]
@@ -316,7 +313,7 @@ class NativeBackend:
     def calibrate(self, samples: int = 400, nop: float = 0.0) -> Calibration:
         """Calibrate the clock; `nop` is the base of the canaries that an earlier calibration found."""
         self._nop = nop or self._nop
-        answer = self._ask(_Job(CALIBRATE, requests.CALIBRATE_LAYOUT.pack(samples, 0, self._nop)))
+        answer = self._ask(Job(CALIBRATE, requests.CALIBRATE_LAYOUT.pack(samples, 0, self._nop)))
         return self._believe(lambda: answers.calibration_of(answer))
 
     def submit(self, kernels: Sequence[Kernel], effort: Effort) -> None:
@@ -324,36 +321,36 @@ class NativeBackend:
         head = requests.measure(effort)
         fitting = [max(one.instructions, len(one.code), len(one.setup)) <= _LARGEST for one in kernels]
         record = answers.RESULT * effort.rounds
-        job = _Job(MEASURE, head, list(compress(kernels, fitting)), record, effort.rounds)
-        self._submitted.append((job, fitting))
+        job = Job(MEASURE, head, list(compress(kernels, fitting)), record, effort.rounds)
+        self._own.submitted.append((job, fitting))
         self._queue(job)
 
     def collect(self) -> list[list[Sample]]:
         """Samples per kernel and round of the oldest batch not yet collected."""
-        job, fitting = self._submitted.popleft()
+        job, fitting = self._own.submitted.popleft()
         answer, counted = self._answer(job), max(0, len(self._counters) - 1)
         samples = iter(self._believe(lambda: answers.samples_of(answer, counted)))
         return [list(islice(samples, job.rounds)) if fits else [_TOO_LARGE] * job.rounds for fits in fitting]
 
     def blocks(self, kernels: Sequence[Kernel], effort: BlockEffort) -> list[BlockSample]:
         """Time basic blocks as they are; `flags` of kernels are those of `kernel.program`."""
-        answer = self._ask(_Job(BLOCKS, requests.blocks(effort), kernels, answers.BLOCK))
+        answer = self._ask(Job(BLOCKS, requests.blocks(effort), kernels, answers.BLOCK))
         return self._believe(lambda: answers.blocks_of(answer))
 
     def burst(self, kernel: Kernel, effort: BurstEffort) -> BurstSample:
         """Time copies that run once, behind a read of the clock."""
         record = answers.BURST + answers.RUNS * effort.measurements
-        answer = self._ask(_Job(BURSTS, requests.bursts(effort), [kernel], record))
+        answer = self._ask(Job(BURSTS, requests.bursts(effort), [kernel], record))
         return self._believe(lambda: answers.burst_of(answer, max(0, len(self._counters) - 1)))
 
     def probe(self, kernels: Sequence[Kernel]) -> list[Outcome]:
         """Run each body once, isolated."""
-        answer = self._ask(_Job(PROBE, bytes(16), kernels, answers.OUTCOME))
+        answer = self._ask(Job(PROBE, bytes(16), kernels, answers.OUTCOME))
         return self._believe(lambda: answers.outcomes_of(answer))
 
     def differ(self, kernels: Sequence[Kernel], depth: Depth) -> list[Observation]:
         """Run each body from many states, changing one location at a time."""
-        answer = self._ask(_Job(DIFFER, requests.differ(depth), kernels, answers.OBSERVATION))
+        answer = self._ask(Job(DIFFER, requests.differ(depth), kernels, answers.OBSERVATION))
         return self._believe(lambda: answers.observations_of(answer, self._hello.isa))
 
     def close(self) -> None:

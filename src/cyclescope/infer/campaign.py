@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from cyclescope.backend.base import Backend, Effort
+from cyclescope.backend.native import NativeBackend
 from cyclescope.infer.again import Disturbed, disturbed
 from cyclescope.infer.kept import is_current, results_file
 from cyclescope.infer.ports.approach import Approach
@@ -61,7 +62,8 @@ from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED, TOLD, chosen
-from cyclescope.probe.run import ask
+from cyclescope.probe.meanwhile import AskedMeanwhile
+from cyclescope.probe.run import Asked, ask
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -145,10 +147,11 @@ class Campaign:
             finished = self._settle(TIMED_AGAIN, undecided, forms, sampler, deadline) and finished
             throttled = ThrottledChains(self.backend, self.store, planner, self._write)
             finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
+        facts = self._begun_facts(deadline) if finished and request.facts else None
         if finished and PORTS in request.quantities:
             finished = self._ports(forms, deadline)
-        if finished and request.facts:
-            finished = self._facts(deadline)
+        if finished and facts is not None:
+            finished = self._facts(*facts, deadline)
         return finished
 
     def disturbed(self, request: Request) -> Disturbed:
@@ -183,8 +186,12 @@ class Campaign:
         self._ports_told = approach
         return True
 
-    def _facts(self, deadline: float) -> bool:
-        """Ask what predictions and cards need: without an answer, or with cases that were never asked."""
+    def _begun_facts(self, deadline: float) -> tuple[int, Iterable[Asked]]:
+        """Ask what predictions and cards need: without an answer, or with cases that were never asked.
+
+        How many probes there are, and what they find. A runner, which several threads may ask, is asked at
+        once, since ports leave it time, unless that may end at any moment.
+        """
         known = self.store.facts()
         answered = {fact.probe for fact in known if fact.is_resolved}
         told = {(fact.probe, fact.subject) for fact in known}
@@ -193,11 +200,17 @@ class Campaign:
             if probe.name not in answered
             or any((probe.name, case.subject) not in told for case in probe.cases(self.table.isa))
         ]  # fmt: skip
-        for number, found in enumerate(ask(asked, self.backend, self.table), 1):
+        if asked and deadline == math.inf and isinstance(self.backend, NativeBackend):
+            return len(asked), AskedMeanwhile(asked, self.backend, self.table).each()
+        return len(asked), ask(asked, self.backend, self.table)
+
+    def _facts(self, total: int, asked: Iterable[Asked], deadline: float) -> bool:
+        """Keep what probes found; whether there was time for all."""
+        for number, found in enumerate(asked, 1):
             self.store.write_probe(found.probe.name, found.facts, found.measured)
-            self._tell(CORE_FACTS, number, len(asked))
+            self._tell(CORE_FACTS, number, total)
             if time.monotonic() >= deadline:
-                return number == len(asked)
+                return number == total
         return True
 
     def front_end(self, forms: Sequence[InstructionForm]) -> Approach:

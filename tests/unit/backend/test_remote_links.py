@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -29,6 +30,17 @@ def test_a_link_that_breaks(runner, ssh, cut):
         assert any("nothing was lost" in note for note in backend.capabilities().notes)
     assert ssh.calls.count("run") == len(cut) + 1
     assert ssh.calls.count("look") == 1
+
+
+@pytest.mark.parametrize("cut", [[], [90_000], [5_000, 30_000, 100]])
+def test_threads_have_their_own_answers(runner, ssh, cut):
+    """Each in its order, though all ask one runner and a link that breaks is mended by one of them."""
+    runner(TELLING)
+    ssh.set(cut={"run": cut})
+    with opened() as backend, ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(measured, backend, count) for count in (40, 55, 70)]:
+            done.result()
+    assert ssh.calls.count("run") == len(cut) + 1
 
 
 def test_what_was_answered_is_not_asked_again(runner, ssh):

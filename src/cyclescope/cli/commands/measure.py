@@ -148,6 +148,7 @@ def _run(
             known = known_machine(store.machine) if ports else None
             campaign = Campaign(table, backend, store, report, known=known)
             finished = campaign.run(request, conditions(backend, identity))
+            backend.close()  # no kernel runs any more, and beside its threads one process alone makes results
             found = results_of(campaign, request, whole)
             return found, finished, len(campaign.disturbed(request).keys)
     except (Exception, Stopped) as error:
