@@ -108,6 +108,7 @@ class Campaign:
         self._chains: LinkChains | None = None
         self._ports_told: Approach | None = None  # by a run that came to its end
         self._suspects: list[Suspect] = []
+        self._open: list[InstructionForm] = []  # forms of which more was asked, or first looks tell no value
         self.found_kept = is_current(results_file(store.path), store.path)
         self._everything = Planner(table, lambda form: True)
 
@@ -142,8 +143,11 @@ class Campaign:
             questions = self._questions(planner, forms, self._links_again())
             sampler = Sampler(self.backend, CAREFUL, batch=500)
             finished = self._settle(TIMED_AGAIN, questions, forms, sampler, deadline)
-            undecided = self._undecided(planner, forms, stored_links(self.store)) if finished else ()
-            sampler = Sampler(self.backend, Effort(target=UNDECIDED_CYCLES), least=UNDECIDED_ROUNDS)
+            undecided = self._undecided(planner, stored_links(self.store)) if finished else ()
+            effort = Effort(target=UNDECIDED_CYCLES)
+            sampler = Sampler(
+                self.backend, effort, least=UNDECIDED_ROUNDS, batch=100
+            )  # some run while others are found
             finished = self._settle(TIMED_AGAIN, undecided, forms, sampler, deadline) and finished
             throttled = ThrottledChains(self.backend, self.store, planner, self._write)
             finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
@@ -345,21 +349,21 @@ class Campaign:
         done = {key for glob in ("*" + AGAIN, *SECOND_LOOKS) for key in self.store.done(glob, names)}
         done.difference_update(self._again.keys)
         different = outliers(forms, self.store.throughputs())
-        self._suspects = []
+        self._suspects, self._open = [], []
         for form, timing in self.timings(forms, links, is_first):
             self._suspects += suspects(form, timing)
             found = list(latency_questions(planner, form, timing))
             if form.id in different or is_unsure(timing.throughput):
                 found += [second_look(experiment) for experiment in planner.throughput(form)]
+            if found or any(map(is_undecided, timing.latencies)):
+                self._open.append(form)
             yield from (e for e in found if e.key not in done)
 
-    def _undecided(
-        self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
-    ) -> Iterator[Experiment]:
-        """The chains of pairs whose rounds were too few to tell a value, once more."""
-        names = [form.id for form in forms]
+    def _undecided(self, planner: Planner, links: dict[str, LinkLatency]) -> Iterator[Experiment]:
+        """The chains of pairs of open forms whose rounds were too few to tell a value, once more."""
+        names = [form.id for form in self._open]
         done = self.store.done("*" + AGAIN, names).difference(self._again.keys)
-        for form, records in grouped(self.store, list(forms)):
+        for form, records in grouped(self.store, self._open):
             timing = timing_of(form, [r for r in records if not r.look.again], links, planner, "ok")
             if wanted := {(lat.source, lat.target) for lat in timing.latencies if is_undecided(lat)}:
                 first = timing_of(form, list(filter(is_first, records)), links, planner, "ok")

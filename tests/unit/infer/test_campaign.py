@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
+from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.readout import grouped, timing_of
+from cyclescope.infer.timing.links import stored_links
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
 from cyclescope.isa.dataflow import is_old, overwritten, pairs
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
+from cyclescope.measure.store import Store
 from tests.support.code.forms import chosen
-from tests.support.made.comparison import campaign, compared, exact, instance, near
+from tests.support.made.comparison import MACHINE, campaign, compared, exact, instance, near
 from tests.support.made.simulated import LOUD, SimulatedBackend
 from tests.support.made.truth import RARE, Truth
 
@@ -39,6 +45,27 @@ def results(run, truth):
 
 
 # --- latencies ----------------------------------------------------------------------------------
+
+
+def is_open(latency):
+    """Stands for what decides: few values of this core are open."""
+    return bool(latency.measured) and round(latency.measured) == 2
+
+
+def test_what_few_rounds_leave_undecided_is_looked_at_again(table, truth, tmp_path, monkeypatch):
+    """Of all forms, though only those are looked through of which more was asked, or first looks are open."""
+    forms, asked = chosen(table)[::4], []
+    monkeypatch.setattr("cyclescope.infer.campaign.is_undecided", is_open)
+    with closing(Store(tmp_path / "store.sqlite", MACHINE)) as store:
+        runner = Campaign(table, SimulatedBackend(truth, LOUD), store)
+        assert runner.run(Request(tuple(forms), BOTH), {})
+        links, planner = stored_links(store), runner.planner()
+        for form, records in grouped(store, forms):
+            timing = timing_of(form, [r for r in records if not r.look.again], links, planner, "ok")
+            wanted = {(lat.source, lat.target) for lat in timing.latencies if is_open(lat)}
+            asked += wanted
+            assert wanted <= {(r.source, r.target) for r in records if r.look.again}, form.id
+    assert len(asked) > 10
 
 
 def test_the_campaign_covers_all_kinds_of_forms(run):
