@@ -160,7 +160,7 @@ class Truth:
             return self.random(name).randint(2, 5)
         if name in _LOGIC and not ins.memory:
             return self.random(ins.code).randint(1, 2)
-        if ins.mnemonic.startswith("FCMOV") or name == "KORQ":
+        if ins.mnemonic.startswith("FCMOV") or name == "KORD":
             return self.random(ins.code).randint(1, 3)
         opcode = ins.code.replace("FSTP", "FST")  # a link may use either
         draw = self.random(opcode, source, target)

@@ -5,6 +5,8 @@ The result is brought to a general register and XORed twice onto the source.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from cyclescope.isa.dataflow import Node, Pair
@@ -21,11 +23,9 @@ ROTATION = 16  # places of read-modify-write chains, so that no load follows its
 class AddressChains(X86FormOperands):
     """Chains from an address, or another register that keeps its value, to a result."""
 
-    def to_general(self, pair: Pair, offset: int = 0) -> tuple[list[Instruction], tuple[str, ...]]:
+    def to_general(self, pair: Pair) -> tuple[list[Instruction], tuple[str, ...]]:
         """Instructions that bring the target into TEMPORARY, and their link keys."""
-        temporary = Place("r", TEMPORARY, 64)
-        target = msgspec.structs.replace(self.place(pair.target), offset=offset)
-        step = self.helpers.path(target, temporary)
+        step = self.helpers.path(self.place(pair.target), Place("r", TEMPORARY, 64))
         if step is None:
             raise Unmeasurable(f"no instruction brings {pair.target.name} to a general register")
         return list(step.instructions), step.keys
@@ -64,17 +64,23 @@ class AddressChains(X86FormOperands):
         if s.part == "index" and s.domain == "v":
             return self._vector_index(pair)
         op = self.form.operands[s.operand]
-        self._rotates = op.read and op.write and not op.implicit
-        copies = self._places() if self._rotates else 1
-        items: list[Use | Instruction] = []
-        links: tuple[str, ...] = ()
+        if op.read and op.write and not op.implicit:
+            return self.in_turn(self._places(), lambda: self._one_address(pair))
+        return self._one_address(pair)
+
+    def in_turn(self, copies: int, one: Callable[[], Chain]) -> Chain:
+        """A chain whose instances update so many places in turn, and in which nothing cuts memory."""
+        self._rotates, found = True, []
         try:
             for position in range(copies):
-                found, links = self._one_address(pair, position * self._stride())
-                items += found
+                self._offset = position * self._stride()
+                found.append(one())
         finally:
-            self._rotates = False
-        return chain_of(pair, "link", items, links * copies, copies)
+            self._rotates, self._offset = False, 0
+        items = tuple(item for chain in found for item in chain.items)
+        links = tuple(key for chain in found for key in chain.links)
+        count = sum(chain.count for chain in found)
+        return msgspec.structs.replace(found[0], items=items, links=links, count=count)
 
     def _stride(self) -> int:
         """Distance of the places that a read-modify-write instruction works on in turn."""
@@ -89,21 +95,22 @@ class AddressChains(X86FormOperands):
             return 1
         return min(ROTATION, 128 * encoding.displacement[2] // self._stride())
 
-    def _one_address(self, pair: Pair, offset: int) -> tuple[list[Use | Instruction], tuple[str, ...]]:
+    def _one_address(self, pair: Pair) -> Chain:
         s, t = pair.source, pair.target
         number = self._address_register(s)
         explicit = s.part == "index" and (s.operand, 2) not in self.registers
-        use = msgspec.structs.replace(self.use(index=explicit), displacement=offset)
-        items: list[Use | Instruction] = [*self.breakers(s), use]
+        items: list[Use | Instruction] = [*self.breakers(s), self.use(index=explicit)]
         if t.flag and t.flag != "AF":
             name = f"CMOV{CONDITIONS[t.flag]} (R64, R64)"
-            return [*items, self.helpers.make(name, number, number)], (f"flag>r.{t.flag}",)
+            items.append(self.helpers.make(name, number, number))
+            return chain_of(pair, "link", items, (f"flag>r.{t.flag}",), 1)
         if t.flag and self._uses_rax(s):
             raise Unmeasurable("AF is only readable through AH, and the form needs RAX")
-        back, keys = self.to_general(pair, offset)
+        back, keys = self.to_general(pair)
         if t.part == "data" and s.part != "register" and s.operand == t.operand:
             back = [self._same_address(i, number if explicit else None) for i in back]
-        return [*items, *back, *self._xor_twice(number)], (*keys, "xor", "xor")
+        items += [*back, *self._xor_twice(number)]
+        return chain_of(pair, "link", items, (*keys, "xor", "xor"), 1)
 
     def _same_address(self, load: Instruction, index: int | None) -> Instruction:
         """A load from the form's own address: it cannot overtake the store and be repeated."""

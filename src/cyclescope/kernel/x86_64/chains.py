@@ -45,6 +45,20 @@ class X86ChainBuilder(AddressChains):
             return [self.restored(pair, VECTOR_CONSTANT)]
         if self.form.x87_pops:
             return [self._linked(pair)]
+        if self._cuts and pair.source.part in ("flag", "register") and self._updated_places() > 1:
+            return [self.in_turn(self._updated_places(), lambda: self._plain(pair)[0])]
+        return self._plain(pair)
+
+    def _updated_places(self) -> int:
+        """How many places the form's instances can update in turn, 0 where it reads and writes no memory.
+
+        Then memory need not be cut: a store that did would be what the form waits for.
+        """
+        op = self.form.operands[self.form.memory] if self.form.memory >= 0 else None
+        updates = op is not None and op.read and op.write and not op.implicit
+        return self._places() if updates and not is_division(self.form) else 0
+
+    def _plain(self, pair: Pair) -> list[Chain]:
         chain = self._self_chain(pair) or self._same_register(pair) or self._swap(pair)
         if chain is None:
             return [self._linked(pair)]

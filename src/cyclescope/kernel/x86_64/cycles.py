@@ -58,7 +58,7 @@ class X86CycleBuilder:
         if h.avx512:
             sync = h.make("VPTESTNMB (K, K, ZMM, ZMM)", n, n, VECTOR_CONSTANT, VECTOR_ZERO)
             yield Cycle(MASK_SYNC, (sync,), (MASK_SYNC,), (h.mask_constant(n),))
-            kor = h.make("KORQ (K, K, K)", n, n, n)
+            kor = h.make("KORD (K, K, K)", n, n, n)
             yield Cycle("k>k", (kor,) * 4, ("k>k",) * 4, (h.mask_constant(n),))
 
     def _vector_identities(self, width: int) -> Iterator[Cycle]:

@@ -96,7 +96,7 @@ class X86IntegerDivision(X86ChainBuilder):
         items += store.instructions
         return chain_of(pair, "link", items, (*keys, "xor", "xor", *store.keys), 1)
 
-    def to_general(self, pair: Pair, offset: int = 0) -> tuple[list[Instruction], tuple[str, ...]]:
+    def to_general(self, pair: Pair) -> tuple[list[Instruction], tuple[str, ...]]:
         """The quotient or remainder in TEMPORARY."""
         target = self.place(pair.target)
         step = self.helpers.step(target, Place("r", TEMPORARY, 64))

@@ -48,6 +48,7 @@ class X86FormOperands:
         self.registers = self._assign()
         self._cuts = True
         self._rotates = False
+        self._offset = 0  # bytes to the place that an instance updates, where instances rotate
 
     # --- registers -------------------------------------------------------------------------------
 
@@ -88,7 +89,7 @@ class X86FormOperands:
         """The form with the assigned registers, some of them changed."""
         numbers = self.registers | (changes or {})
         registers = tuple(numbers[s.operand, s.part] for s in self.slots)
-        return Use(registers, 0, self.roles.index if index else None)
+        return Use(registers, self._offset, self.roles.index if index else None)
 
     # --- places ----------------------------------------------------------------------------------
 
@@ -101,7 +102,8 @@ class X86FormOperands:
             if op.width not in MEMORY_WIDTHS:
                 raise Unmeasurable(f"no load or store of {op.width} bits to link {node.name}")
             indexed = self.form.mnemonic == "XLATB"  # by AL, which is a constant then
-            return Place("mem", width=op.width, offset=CONSTANT_VALUE if indexed else 0)
+            offset = self._offset if node.operand == self.form.memory else 0
+            return Place("mem", width=op.width, offset=CONSTANT_VALUE if indexed else offset)
         number = (numbers or self.registers).get((node.operand, 0))
         if number is None:
             number = register_number(op.fixed)[1] if op.fixed else 0

@@ -9,6 +9,7 @@ import pytest
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.kernel.kernel import CANARY, FAST, WATCHED, WITHOUT_LOOP
 from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW
+from cyclescope.kernel.x86_64.addresses import ROTATION
 from cyclescope.kernel.x86_64.helpers.breakers import CONSTANT_VALUE
 from cyclescope.kernel.x86_64.registers import VECTOR_ZERO
 from cyclescope.measure.plan import Planner
@@ -303,3 +304,30 @@ def test_a_string_is_copied_where_it_is(planner, table):
 @pytest.mark.parametrize(("source", "count"), [("[RSI].data", 1), ("RSI", CONSTANT_VALUE)])
 def test_of_repeated_loads_the_first_is_the_last(planner, table, source, count):
     assert f"mov ecx, {count}" in chain(planner, table, "LODSQ_REPE", source, "RAX")
+
+
+@pytest.mark.parametrize(
+    ("form_id", "source", "target"),
+    [
+        ("ADC (M16, I8)", "flags.CF", "flags.OF"),
+        ("RCL (M8, I8)", "flags.CF", "flags.CF"),
+        ("SHLD (M64, R64, I8)", "op2", "flags.CF"),
+        ("XADD (M32, R32)", "op2", "op1.data"),
+    ],
+)
+def test_updates_of_memory_are_at_several_places_in_turn(planner, table, form_id, source, target):
+    """A store that cuts memory would be what the update waits for."""
+    form = table[form_id]
+    experiments = [e for e in planner.latency(form) if (e.source, e.target) == (source, target)]
+    assert [e.count for e in experiments] == [ROTATION]
+    body = experiments[0].kernel.body
+    assert len({item.displacement for item in body if item.form is form}) == ROTATION
+    others = [item for item in body if item.form is not form and item.form.memory >= 0]
+    assert not any(item.form.operands[item.form.memory].write for item in others)
+    assert len({item.displacement for item in others}) == (ROTATION if target == "op1.data" else 0)
+
+
+def test_two_operations_that_fill_a_chain_of_masks_fit_into_a_cycle(planner, table):
+    """Else they would take as long without the chain."""
+    filled = planner.filled(table["VPGATHERDD (XMM, K, VSIB_XMM)"], "op2", "op2", 8)
+    assert filled.kernel.text().count("kord") == 8

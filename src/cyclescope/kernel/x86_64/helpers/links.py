@@ -202,7 +202,7 @@ class X86Helpers(MemoryLinks):
         if place.kind == "r":
             return self.make("MOVSXD (R64, R32)", n, n), "r>r"
         if place.kind == "k":
-            return self.make("KORQ (K, K, K)", n, n, n), "k>k"
+            return self.make("KORD (K, K, K)", n, n, n), "k>k"
         if place.kind == "v" and self.has_saturating(width):
             return self._saturating("ADD", n, n, VECTOR_ZERO, width), f"steady.{width}"
         if place.kind == "v":
