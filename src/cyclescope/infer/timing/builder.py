@@ -13,10 +13,11 @@ from cyclescope.infer.timing.choice import (
     is_disproved,
     is_one_or_none,
     is_proof,
+    is_too_short,
     preferred,
     undercut,
 )
-from cyclescope.infer.timing.latency_system import ONE_CYCLE, UNCUT, LinkLatency
+from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
 from cyclescope.infer.timing.results import (
     BELOW,
@@ -31,6 +32,7 @@ from cyclescope.infer.timing.results import (
     Throughput,
     confidence,
     first_error,
+    nearest,
     rounded,
     unfinished,
     whole,
@@ -249,7 +251,7 @@ class TimingBuilder:
         if kind == EXACT and high % 1 and high > 1:
             remark = Timing.AVERAGE.of()
             if record.links:  # helpers may be in the way: from the average to the nearest whole number
-                kind, (low, high) = INTERVAL, sorted((high, float(round(high))))
+                kind, (low, high) = INTERVAL, sorted((high, nearest(high)))
         return Latency(
             source, target, low, high, kind, spread, convention=convention if bounds else "",
             bounds=bounds, note=remark.text, confidence=self._trust(record, value), measured=measured,
@@ -301,7 +303,7 @@ class TimingBuilder:
         value, most = found
         if carried and most >= HALF:
             return EXACT, Timing.CARRIED.of()
-        if -ONE_CYCLE < most < LEAST_LATENCY:
+        if is_too_short(record, most):
             sure = is_disproved(pair, self.streams)
             doubt = withheld(Timing.ONE_OR_NONE.of(value, record.spread / record.count))
             if is_one_or_none(record, most, self._rounds(record)) and not sure:

@@ -165,7 +165,15 @@ def _cycles(record: Record, net: Net) -> float:
 
 def is_proof(record: Record, most: float, rounds: Sequence[float]) -> bool:
     """Whether a chain is surely too short, by the `most` that its links leave and what its rounds tell."""
-    return -ONE_CYCLE < most < LEAST_LATENCY and not is_one_or_none(record, most, rounds)
+    return is_too_short(record, most) and not is_one_or_none(record, most, rounds)
+
+
+def is_too_short(record: Record, most: float) -> bool:
+    """Whether a chain is shorter than a dependency makes it, by the `most` that its links leave.
+
+    Where it is much shorter, links through memory may be in a state in which they take less.
+    """
+    return most < LEAST_LATENCY and (most > -ONE_CYCLE or not _is_through_memory(record))
 
 
 def is_one_or_none(record: Record, most: float, rounds: Sequence[float]) -> bool:

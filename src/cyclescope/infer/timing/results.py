@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import msgspec
@@ -172,6 +173,11 @@ def whole(value: float, chain: float, error: float = 0.0, linked: bool = True) -
     noise = min(ERRORS * error, MOVED)
     below = ABOVE if linked and chain >= _LINKED else BELOW
     return nearest if -max(below, noise) <= value - nearest <= max(ABOVE, noise) else value
+
+
+def nearest(average: float) -> float:
+    """The whole number of cycles nearest to an average; of two that are as near but for noise the lower."""
+    return float(math.floor(average) + (average % 1 > HALF + BELOW))
 
 
 def confidence(record: Record) -> str:

@@ -138,8 +138,9 @@ class ThroughputBuilder:
     def _best(self, main: Sequence[Record]) -> Record:
         """The least value that stands: a stable one, or one that a second sequence agrees with.
 
-        Latency chains without links are sequences of the form, too. Where writes leave the cache, a
-        short sequence stays within the buffers: the longest one counts.
+        A stable one that agrees tells the value: of two times, the lesser one may have been disturbed.
+        Latency chains without links are sequences of the form, too. Where writes leave the cache, a short
+        sequence stays within the buffers: the longest one counts.
         """
         if streams_out(self.form):
             return max(main, key=lambda r: (r.count, r.verdict == STABLE, -r.per_instance))
@@ -151,7 +152,8 @@ class ThroughputBuilder:
                 break
             agreed = following is not None and following.per_instance < AGREED * record.per_instance
             if record.verdict == UNSTABLE and agreed:
-                return record
+                same = [r for r in ordered if r.per_instance < AGREED * record.per_instance]
+                return next((r for r in same if r.verdict == STABLE and r in main), record)
         stable = [r for r in ordered if r.verdict == STABLE]
         return stable[0] if stable else max(main, key=lambda r: r.count)
 

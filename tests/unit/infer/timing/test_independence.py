@@ -31,7 +31,7 @@ def cut(rounds, verdict=UNSTABLE):
         ((2.16, 2.23, 3.2, 3.3), False),  # as many are slow: it may be another state
         ((2.16, 2.8, 3.2), True),
         ((2.76, 2.8, 3.2), False),  # too near to a cycle
-        ((0.9, 0.95, 2.2), False),  # less than nothing: a mistake in the chain
+        ((0.9, 0.95, 2.2), True),  # less than its links take: cut all the more
     ],
 )
 def test_most_rounds_of_a_chain_tell_that_it_is_too_short(rounds, proof):

@@ -87,12 +87,28 @@ def test_a_chain_of_the_form_alone_outweighs_a_much_longer_one(shown, kind):
 
 
 @pytest.mark.parametrize(
-    ("net", "cause"), [(-0.6, Cause.INDEPENDENT), (-0.9, Cause.INDEPENDENT), (-1.1, None)]
+    ("link", "net", "cause"),
+    [
+        ("r>r", -0.6, Cause.INDEPENDENT),
+        ("r>r", -2.0, Cause.INDEPENDENT),
+        ("mem>r.64", -0.9, Cause.INDEPENDENT),
+        ("mem>r.64", -1.1, Cause.WITHHELD),
+    ],
 )
-def test_links_take_a_cycle_less_in_a_chain_than_alone_at_most(net, cause):
-    """One of them may be done while another waits; more would be a mistake in the chain."""
-    found = one(IMUL, [chain(3.0 + net, variant="link", links=("r>r",) * 3)], {"r>r": ONE})
-    assert found.cause is (cause or Cause.WITHHELD)
+def test_links_through_memory_may_take_less_in_a_chain_than_alone(link, net, cause):
+    """Others do not: what is shorter than they are is cut."""
+    found = one(IMUL, [chain(3.0 + net, variant="link", links=(link,) * 3)], {link: ONE})
+    assert found.cause is cause
+
+
+@pytest.mark.parametrize(
+    ("value", "between"),
+    [(17.49, (17.0, 17.49)), (17.51, (17.0, 17.51)), (17.6, (17.0, 17.6)), (17.64, (17.64, 18.0))],
+)
+def test_an_average_halfway_is_next_to_the_number_below(value, between):
+    """Else noise would choose among two numbers that are as near."""
+    found = one(IMUL, [stream(8.0), chain(value + 2.0, variant="link", links=("r>r", "r>r"))], {"r>r": ONE})
+    assert (found.min, found.max) == between
 
 
 @pytest.mark.parametrize(
@@ -222,6 +238,13 @@ def test_a_second_sequence_confirms_one_that_is_not_stable(ratio, value):
     """Within three hundredths; else the stable one counts, which is slower."""
     records = [stream(4.0, verdict=UNSTABLE), stream(8.0 * ratio, "plain x8", 8, verdict=UNSTABLE)]
     assert throughput(*records, stream(24.0, "plain x16", 16)).value == value
+
+
+@pytest.mark.parametrize(("ratio", "value"), [(1.02, 1.02), (1.04, 1.04)])
+def test_a_stable_sequence_that_agrees_with_one_that_is_not_tells_the_value(ratio, value):
+    """Of the two loops whose difference a reading is the shorter may have been disturbed."""
+    records = [stream(4.0, verdict=UNSTABLE), stream(8.0 * ratio, "plain x8", 8)]
+    assert throughput(*records).value == value
 
 
 @pytest.mark.parametrize(
