@@ -17,7 +17,7 @@ from cyclescope.infer.timing.choice import (
     preferred,
     undercut,
 )
-from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
+from cyclescope.infer.timing.latency_system import ONE_CYCLE, UNCUT, LinkLatency
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
 from cyclescope.infer.timing.results import (
     BELOW,
@@ -313,7 +313,7 @@ class TimingBuilder:
             if move and pair.source != pair.target:
                 return EXACT, Timing.ELIMINATED.of()
             kept = pair.source.part == "flag" and self._keeps_flags
-            if carried and not kept and not sure:
+            if carried and most > -ONE_CYCLE and not kept and not sure:
                 return None, doubt
             return EXACT, (Timing.INDEPENDENT_IF_COUNTED if kept else Timing.INDEPENDENT).of()
         return None, withheld(Timing.AGAINST_LAW.of(value))

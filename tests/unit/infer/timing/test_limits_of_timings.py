@@ -135,6 +135,8 @@ def test_no_dependency_is_told_where_a_cycle_is_out_of_the_question(cycles, spre
         (0.83, 1.0, Cause.CARRIED),
         (0.55, 1.0, Cause.CARRIED),
         (0.3, None, Cause.WITHHELD),
+        (-0.9, None, Cause.WITHHELD),
+        (-1.1, 0.0, Cause.INDEPENDENT),  # what fills it takes no cycle less
         (0.95, 1.0, Cause.NONE),
     ],
 )
