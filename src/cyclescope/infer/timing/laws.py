@@ -56,13 +56,16 @@ def is_doubtful(latency: Latency, throughput: float) -> bool:
 def is_undecided(latency: Latency) -> bool:
     """Whether more rounds may tell another value: it is no whole number, or within its error of none.
 
-    Or it is a bound by a chain whose rounds disagree: the least that they show is a matter of luck.
+    That includes the whole number at the end of the interval that an average gives. Or it is a bound by a
+    chain whose rounds disagree: the least that they show is a matter of luck.
     """
     if latency.kind == UPPER_BOUND and latency.confidence in (MEDIUM, LOW):
         return True
+    if latency.kind == INTERVAL:
+        return True
     if latency.values:
         return any(value % 1 for value in latency.values.values())
-    if latency.kind not in (EXACT, INTERVAL) or latency.max is None or latency.measured is None:
+    if latency.kind != EXACT or latency.max is None or latency.measured is None:
         return False
     error = latency.spread or 0.0
     sides = {whole(latency.measured + side * error, math.inf) for side in (-1, 1)}

@@ -15,6 +15,7 @@ from cyclescope.infer.timing.laws import (
 )
 from cyclescope.infer.timing.results import (
     EXACT,
+    INTERVAL,
     UPPER_BOUND,
     Latency,
     Throughput,
@@ -71,6 +72,7 @@ def test_a_latency_that_more_rounds_may_change(told, measured, spread, undecided
 def test_latencies_by_values_may_change_where_one_is_no_whole_number():
     assert is_undecided(latency(9.3, values={"fast": 9.0, "slow": 9.3}))
     assert not is_undecided(latency(9.0, values={"fast": 8.0, "slow": 9.0}))
+    assert is_undecided(latency(17.0, 16.6, kind=INTERVAL, values={"fast": 17.0, "slow": 17.0}))
     assert not is_undecided(latency(4.4, 4.4, kind=UPPER_BOUND))
     assert not is_undecided(latency(None))
 
