@@ -83,11 +83,13 @@ def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], b
 def undercut(chosen: Record, every: Sequence[Record], net: Net) -> float | None:
     """What another chain of the pair shows that is as sure, and takes less by more than links lose; or None.
 
-    The least one where there are several.
+    The least one where there are several. Less is enough where a chain alone takes an average: what makes it
+    so is not in the way of the other.
     """
     sure = [r for r in _filled_enough(every) if r.verdict == STABLE and net(r) >= LEAST_LATENCY]
     least = min(map(net, sure), default=math.inf)
-    return least if least < net(chosen) - ONE_CYCLE else None
+    margin = MOVED if not chosen.links and _cycles(chosen, net) % 1 else ONE_CYCLE
+    return least if least < net(chosen) - margin else None
 
 
 def _is_disproved(least: Record, fastest: Record, net: Net) -> bool:

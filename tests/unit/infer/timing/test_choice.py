@@ -176,6 +176,16 @@ def test_what_takes_less_elsewhere_is_said(filled, less):
     assert undercut(other, [alone, other], net) is None
 
 
+@pytest.mark.parametrize(
+    ("alone", "filled", "less"), [(2.87, 15.4, 2.4), (2.87, 15.6, None), (3.0, 15.4, None), (8.75, 21.0, 8.0)]
+)
+def test_beside_an_average_of_the_form_alone_less_is_said(alone, filled, less):
+    """VPAVGB with a mask, two registers in turn, takes 2.87 cycles on a Zen 4, and 2 with others beside."""
+    average, other = record("self", alone), record("filled", filled, MEMORY)
+    found = undercut(average, [average, other], lambda one: one.cycles - 13 * bool(one.links))
+    assert found == (None if less is None else pytest.approx(less))
+
+
 def test_unsteady_and_lawless_chains_undercut_nothing():
     alone = record("self", 8.2)
     assert undercut(alone, [alone, record("filled", 18.1, MEMORY, UNSTABLE)], net) is None
