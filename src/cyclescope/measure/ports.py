@@ -32,7 +32,13 @@ def blocked(variant: str) -> int:
 @cache
 def together(variant: str) -> int:
     """Instances in a cycle of two forms that fill ports together; 0 where each would fill its own alone."""
-    return sum(map(int, variant.split(".")[2:]))
+    return sum(beside(variant))
+
+
+@cache
+def beside(variant: str) -> tuple[int, ...]:
+    """The same by form."""
+    return tuple(map(int, variant.split(".")[2:]))
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -171,17 +177,18 @@ class PortPlanner:
         self, first: InstructionForm, second: InstructionForm, widths: tuple[int, int], order: int
     ) -> Question:
         """Two blocking forms for as long as `_CYCLES` of each alone, mixed or one after the other."""
-        variant = f"x{_CYCLES}.{order}"
-        key = first.id, PAIRS, second.id, "", variant
-        return Question(key, partial(self._pair, first, second, widths, order, variant))
+        return self._question((first, second), widths, order, f"x{_CYCLES}.{order}")
 
-    def knee(
-        self, first: InstructionForm, second: InstructionForm, counts: tuple[int, int], order: int
+    def filling(self, forms: Sequence[InstructionForm], counts: tuple[int, ...], order: int) -> Question:
+        """Two or three blocking forms: so many of each in a cycle, for `_CYCLES` of these."""
+        return self._question(forms, counts, order, ".".join([f"x{_CYCLES}", *map(str, (order, *counts))]))
+
+    def _question(
+        self, forms: Sequence[InstructionForm], counts: tuple[int, ...], order: int, variant: str
     ) -> Question:
-        """Two blocking forms that together fill ports: so many of each in a cycle, for `_CYCLES` of these."""
-        variant = f"x{_CYCLES}.{order}.{counts[0]}.{counts[1]}"
-        key = first.id, PAIRS, second.id, "", variant
-        return Question(key, partial(self._pair, first, second, counts, order, variant))
+        first, second, *third = (form.id for form in forms)
+        key = first, PAIRS, second, "".join(third), variant
+        return Question(key, partial(self._filling, key, forms, counts, order))
 
     # --- making them -----------------------------------------------------------------------------
 
@@ -221,29 +228,22 @@ class PortPlanner:
         kernel = msgspec.structs.replace(found.kernel, flags=CANARY)
         return Experiment(form.id, ALONE, "", "", "", kernel, INSTANCES)
 
-    def _pair(
-        self,
-        first: InstructionForm,
-        second: InstructionForm,
-        widths: tuple[int, int],
-        order: int,
-        variant: str,
+    def _filling(
+        self, key: Key, forms: Sequence[InstructionForm], counts: tuple[int, ...], order: int
     ) -> Experiment | None:
-        one = self.block(first)
-        if one is None:
-            return None
-        other = self.block(
-            second, frozenset().union(*[self._dialect.written(first, i.registers) for i in one.instructions])
-        )
-        other = self.block(second) if other is None else other
-        if other is None:
-            return None
-        items = _spread(one.take(_CYCLES * widths[0]), other.take(_CYCLES * widths[1]), order)
-        level = max(self._dialect.vector_level(first), self._dialect.vector_level(second))
-        wide = first if self._dialect.vector_level(first) >= self._dialect.vector_level(second) else second
-        state = self.planner.with_vectors(self.planner.instances(wide, 1).kernel.state, level)
-        kernel = self._kernel(items, state, b"")
-        return Experiment(first.id, PAIRS, second.id, "", variant, kernel, 1)
+        """So many of each form; each has registers of its own if there are enough."""
+        parts: list[list[Instruction]] = []
+        taken: frozenset[Register] = frozenset()
+        for form, count in zip(forms, counts, strict=True):
+            block = self.block(form, taken) or self.block(form)
+            if block is None:
+                return None
+            parts.append(block.take(_CYCLES * count))
+            taken |= block.writes
+        wide = max(forms, key=self._dialect.vector_level)
+        state = self.planner.instances(wide, 1).kernel.state
+        state = self.planner.with_vectors(state, self._dialect.vector_level(wide))
+        return Experiment(*key, self._kernel(_spread(parts, order), state, b""), 1)
 
     def _mixed(
         self, found: Instances, block: BlockingSequence, count: int, level: int, together: bool = False
@@ -280,10 +280,9 @@ def _longer(instruction: Instruction, least: int) -> Instruction:
     return msgspec.structs.replace(instruction, padding=missing) if missing > 0 else instruction
 
 
-def _spread(one: list[Instruction], other: list[Instruction], order: int) -> list[Instruction]:
-    """Both lists after each other, or evenly mixed."""
+def _spread(parts: Sequence[Sequence[Instruction]], order: int) -> list[Instruction]:
+    """All after each other, or evenly mixed."""
     if order:
-        return [*one, *other]
-    places = [((i + 0.5) / len(one), 0, x) for i, x in enumerate(one)]
-    places += [((i + 0.5) / len(other), 1, x) for i, x in enumerate(other)]
+        return [one for part in parts for one in part]
+    places = [((i + 0.5) / len(part), n, x) for n, part in enumerate(parts) for i, x in enumerate(part)]
     return [x for _, _, x in sorted(places, key=lambda place: place[:2])]

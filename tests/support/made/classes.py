@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.classes import Classes, Grouping
-from cyclescope.infer.ports.evidence import ERROR, PortFacts
+from cyclescope.infer.ports.evidence import ERROR, ClassCounts, PortFacts
 from cyclescope.infer.ports.timed import TimedEvidence
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import INSTANCES, PORTS
@@ -48,7 +48,7 @@ class StatedEvidence:
     shuts: bool = False
     crowded: frozenset[str] = frozenset()
     late: frozenset[str] = frozenset()
-    knees: Sequence[tuple[str, str, tuple[int, int]]] = ()
+    fillings: Sequence[ClassCounts] = ()
 
     @property
     def confined(self) -> dict[str, dict[str, float]]:

@@ -121,6 +121,11 @@ def _nats(pair: ClassPair, size: int, slots: float) -> float:
     return total
 
 
+def shared_cost(look: Look, expected: float) -> float:
+    """Nats of a time of classes that share ports."""
+    return _cost(_PAIRS_NEAR, [look], expected)
+
+
 def count_of(looks: Sequence[Look], full: bool) -> int:
     """The likeliest number of micro-operations of readings among more of the same class."""
     noise = _FULL if full else _SINGLE

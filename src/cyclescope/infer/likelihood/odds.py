@@ -24,6 +24,7 @@ from cyclescope.infer.likelihood.structure import (
     searched,
     weighed,
 )
+from cyclescope.infer.likelihood.threes import asked_of, open_threes
 from cyclescope.infer.likelihood.unions import UnionEvidence
 
 
@@ -41,9 +42,10 @@ def sureness(structure: Structure, evidence: Sequence[UnionEvidence]) -> dict[st
     sides of a core, which share no port where that would show, share one where nothing would show it is none.
     """
     widths = {name: len(ports) for name, ports in structure.sets.items()}
-    inside = [e for e in evidence if e.first in widths and e.second in widths]
+    inside = [e for e in evidence if e.classes <= widths.keys()]
     best = _as_found(structure, inside)
-    rivals = list(_rivals(widths, inside, best))
+    threes = _threes(structure, inside)
+    rivals = list(_rivals(widths, inside, best, threes))
     doubts = [one for one in rivals if isinstance(one, _Doubt)]
     found_others = (one for one in rivals if isinstance(one, PortSolution))
     others = {
@@ -52,11 +54,33 @@ def sureness(structure: Structure, evidence: Sequence[UnionEvidence]) -> dict[st
     found: dict[str, float] = {}
     for name in widths:
         asked = _asked_with(name, inside)
-        mine = best.shared(name, asked)
-        against = [one.nats - best.nats for one in others.values() if one.shared(name, asked) != mine]
+        near = [e for e in threes if any(structure.sets[n] == structure.sets[name] for n in e.classes)]
+        mine = _claim(best, name, asked, near)
+        against = [one.nats - best.nats for one in others.values() if _claim(one, name, asked, near) != mine]
         against += [doubt.nats for doubt in doubts if name in doubt.classes]
         if against:
             found[name] = 1 / (1 + math.fsum(math.exp(min(-more, OPEN)) for more in against))
+    return found
+
+
+def _claim(
+    found: PortSolution, name: str, asked: frozenset[str], threes: Sequence[UnionEvidence]
+) -> tuple[dict[str, int], list[int]]:
+    """What a structure says of a class: ports that it shares with each other one, and with each two."""
+    return found.shared(name, asked), [found.common(three) for three in threes]
+
+
+def _threes(structure: Structure, evidence: Sequence[UnionEvidence]) -> list[UnionEvidence]:
+    """Classes by threes that may have another number of ports in common while each two share as many.
+
+    With what was measured of them, or as if any number were as good.
+    """
+    known = {e.classes: e for e in evidence if e.third}
+    found = []
+    for names, _, sizes in open_threes(structure.sets, asked_of(evidence)):
+        one, other, third = names
+        flat = UnionEvidence(one, other, dict.fromkeys(sizes, 0.0), third=third)
+        found.append(known.get(flat.classes, flat))
     return found
 
 
@@ -70,22 +94,28 @@ def _as_found(structure: Structure, evidence: Sequence[UnionEvidence]) -> PortSo
 
 
 def _rivals(
-    widths: Mapping[str, int], evidence: Sequence[UnionEvidence], best: PortSolution
+    widths: Mapping[str, int],
+    evidence: Sequence[UnionEvidence],
+    best: PortSolution,
+    threes: Sequence[UnionEvidence],
 ) -> Iterator[PortSolution | _Doubt]:
-    """The likeliest structures in which two classes have another size together that is open."""
+    """The likeliest structures in which two classes, or three, have another size together that is open."""
     for tried in cases_of(evidence):
         parts = [(some, inside, searched(some, inside)) for some, inside in parts_of(widths, tried)]
         usual = [search.best for _, _, search in parts]
         yield from _joined(usual, evidence)
         for place, (some, inside, search) in enumerate(parts):
             yield from _left_open(some, search, search)
-            for pair in filter(lambda pair: pair.asked, inside):
-                others = {size: pair.nats[size] for size in pair.sizes(OPEN) if size != best.union(pair)}
+            known = {e.classes for e in inside}
+            unknown = [e for e in threes if e.classes <= some.keys() and e.classes not in known]
+            for e in filter(lambda e: e.asked, [*inside, *unknown]):
+                others = {size: e.nats[size] for size in e.sizes(OPEN) if size != best.union(e)}
                 if others:
-                    forced = [msgspec.structs.replace(e, nats=others) if e is pair else e for e in inside]
+                    every = inside if e.classes in known else [*inside, e]
+                    forced = [msgspec.structs.replace(e, nats=others) if one is e else one for one in every]
                     other = searched(some, forced)
                     yield from _joined([*usual[:place], other.best, *usual[place + 1 :]], evidence)
-                    yield from _left_open((pair.first, pair.second), other, search)
+                    yield from _left_open(e.classes, other, search)
 
 
 def _left_open(classes: Iterable[str], search: Search, usual: Search) -> Iterator[_Doubt]:
@@ -123,6 +153,4 @@ def _crosses_unseen(best: PortSolution, other: PortSolution, evidence: Sequence[
 
 def _asked_with(name: str, evidence: Sequence[UnionEvidence]) -> frozenset[str]:
     """The classes of which something tells what they share with one."""
-    return frozenset(
-        n for e in evidence if e.asked and name in (e.first, e.second) for n in (e.first, e.second)
-    )
+    return frozenset(n for pair in asked_of(evidence) if name in pair for n in pair)

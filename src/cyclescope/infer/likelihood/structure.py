@@ -55,9 +55,12 @@ class PortSolution(msgspec.Struct, frozen=True):
     left: tuple[str, ...] = ()
 
     def union(self, evidence: UnionEvidence) -> int:
-        """Ports that two classes have together."""
-        pair = {evidence.first, evidence.second}
-        return sum(count for atom, count in self.atoms.items() if atom & pair)
+        """Ports that classes have together."""
+        return sum(count for atom, count in self.atoms.items() if atom & evidence.classes)
+
+    def common(self, evidence: UnionEvidence) -> int:
+        """Ports that each of some classes has."""
+        return sum(count for atom, count in self.atoms.items() if evidence.classes <= atom)
 
     def shared(self, name: str, others: frozenset[str]) -> dict[str, int]:
         """How many ports a class shares with each of some others.
@@ -126,7 +129,7 @@ def parts_of(
     """Classes that may share ports with each other, and what is known of them."""
     for group in _components(widths, evidence):
         some = {name: widths[name] for name in group}
-        yield some, [e for e in evidence if e.first in some and e.second in some]
+        yield some, [e for e in evidence if e.classes <= some.keys()]
 
 
 def weighed(
@@ -134,7 +137,7 @@ def weighed(
 ) -> PortSolution:
     """A solution with what speaks against it."""
     found = PortSolution(0.0, 0.0, dict(atoms), tuple(left))
-    stay = [e for e in evidence if e.first not in left and e.second not in left]
+    stay = [e for e in evidence if e.classes.isdisjoint(left)]
     missed = sum(e.against(found.union(e)) for e in stay)
     crossed = any(e.across and is_shared(found, e) for e in stay)
     believed = PORT * sum(atoms.values()) + ATOM * len(atoms) + NO_PORTS * len(left) + SIDES_APART * crossed
@@ -174,7 +177,7 @@ def _components(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) ->
         return name
 
     for one in sorted(evidence, key=lambda e: (e.first, e.second)):
-        if {one.first, one.second} <= widths.keys() and _may_share(widths, one, CLEAR):
+        if not one.third and one.classes <= widths.keys() and _may_share(widths, one, CLEAR):
             parent[root(one.first)] = root(one.second)
     groups: dict[str, list[str]] = {}
     for name in sorted(widths):
@@ -202,9 +205,9 @@ def _fewer(
     """
     against = [e for e in evidence if e.against(found.union(e)) > 0]
     best: PortSolution | None = None
-    for name in sorted({name for e in against for name in (e.first, e.second)}):
+    for name in sorted({name for e in against for name in e.classes}):
         some = {other: width for other, width in widths.items() if other != name}
-        inside = [e for e in evidence if name not in (e.first, e.second)]
+        inside = [e for e in evidence if name not in e.classes]
         one = _solve(some, inside)
         if one is not None and (best is None or one.nats + NO_PORTS < best.nats):
             best = msgspec.structs.replace(one, nats=one.nats + NO_PORTS, left=(name,))
@@ -212,7 +215,7 @@ def _fewer(
         return best
     gone = set(best.left)
     some = {other: width for other, width in widths.items() if other not in gone}
-    rest = _likeliest(some, [e for e in evidence if gone.isdisjoint((e.first, e.second))])
+    rest = _likeliest(some, [e for e in evidence if gone.isdisjoint(e.classes)])
     return msgspec.structs.replace(rest, nats=rest.nats + NO_PORTS, left=(*best.left, *rest.left))
 
 
@@ -228,7 +231,8 @@ def _atoms(
     for small, large in () if leaving else _contained(widths, evidence):
         inside[small].add(large)
     for nats in (CLEAR, OPEN, 0.0):
-        apart = {frozenset((e.first, e.second)) for e in evidence if not _may_share(widths, e, nats)}
+        pairs = [e for e in evidence if not e.third]
+        apart = {e.classes for e in pairs if not _may_share(widths, e, nats)}
         found = _sets_of(widths, apart, inside)
         if len(found) <= _LARGEST:
             place = {name: 1 << number for number, name in enumerate(sorted(widths))}
@@ -253,7 +257,7 @@ def _sets_of(
 
 def _contained(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> Iterator[tuple[str, str]]:
     """Classes with others that contain them whatever else is the case."""
-    for e in evidence:
+    for e in (e for e in evidence if not e.third):
         for small, large in ((e.first, e.second), (e.second, e.first)):
             if e.sizes(CLEAR) == [widths[large]]:
                 yield small, large
@@ -287,7 +291,7 @@ def searched(widths: Mapping[str, int], evidence: Sequence[UnionEvidence], leavi
         some = [place for place, atom in enumerate(atoms) if name in atom]
         program.bound(width, dict.fromkeys(some, 1.0) | {left[name]: float(width)}, width)
     for one in evidence:
-        _add_union(program, atoms, one, [left[one.first], left[one.second]], float(2 * widest))
+        _add_union(program, atoms, one, [left[name] for name in sorted(one.classes)], widest)
     best = program.solve(_NODES)
     bound = best.bound if whole else 0.0
     if not best.feasible:
@@ -302,13 +306,14 @@ def _add_union(
     atoms: Sequence[frozenset[str]],
     one: UnionEvidence,
     left: list[int],
-    most: float,
+    widest: int,
 ) -> None:
-    """That two classes, if both stay, have one of the likely sizes together."""
-    either = [place for place, atom in enumerate(atoms) if one.first in atom or one.second in atom]
+    """That classes, if all stay, have one of the likely sizes together."""
+    either = [place for place, atom in enumerate(atoms) if atom & one.classes]
+    most = float(len(left) * widest)
     sizes = one.sizes(CLEAR)
     choices = [program.unknown(0, 1, one.against(size), whole=True) for size in sizes]
-    program.bound(1, dict.fromkeys([*choices, *left], 1.0), 2)
+    program.bound(1, dict.fromkeys([*choices, *left], 1.0), len(left))
     program.bound(0, dict.fromkeys(choices, 1.0), 1)
     weights = dict.fromkeys(either, 1.0) | {c: -float(size) for c, size in zip(choices, sizes, strict=True)}
     program.bound(-math.inf, weights | dict.fromkeys(left, -most), 0)

@@ -1,4 +1,4 @@
-"""How likely each size of the union of two classes' ports is."""
+"""How likely each size of the union of some classes' ports is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class UnionEvidence(msgspec.Struct, frozen=True):
-    """Two classes with the nats against every size that the union of their ports may have.
+    """Two classes, or three, with the nats against every size that the union of their ports may have.
 
     Without a reading they were not `asked`: any size is as good, and what they share is no claim. They may be
     of two `sides` of a core; `across` those that share ports at a price, however many of their classes do.
@@ -23,6 +23,12 @@ class UnionEvidence(msgspec.Struct, frozen=True):
     across: bool = False
     sides: frozenset[str] = frozenset()
     hidden: float = math.inf
+    third: str = ""
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The classes by their representatives."""
+        return frozenset((self.first, self.second, *((self.third,) if self.third else ())))
 
     @property
     def best(self) -> float:

@@ -13,7 +13,14 @@ from typing import Protocol
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import candidates, is_locked
 from cyclescope.infer.ports.class_questions import ClassQuestions, are_compared, why_not_among
-from cyclescope.infer.ports.classes import Classes, blockers_of, grouped_by_time, knees_of, pairs_of
+from cyclescope.infer.ports.classes import (
+    Classes,
+    blockers_of,
+    grouped_by_time,
+    knees_of,
+    pairs_of,
+    threes_of,
+)
 from cyclescope.infer.ports.counted import (
     CountedEvidence,
     CountedJudge,
@@ -113,8 +120,8 @@ class TimedPorts:
             return None
         blockers = blockers_of(front_end, front_end.width)  # others need slots beside them to be timed
         pairs = pairs_of(front_end.records)
-        knees = knees_of(front_end.records)
-        classes = Classes(front_end.table, blockers, grouped_by_time(blockers, pairs), pairs, knees)
+        more = knees_of(front_end.records), threes_of(front_end.records)
+        classes = Classes(front_end.table, blockers, grouped_by_time(blockers, pairs), pairs, *more)
         evidence = TimedEvidence(classes, front_end, front_end.records)
         return PortBuilder(TimedJudge(PortFacts(front_end, evidence, front_end.records), self._known))
 

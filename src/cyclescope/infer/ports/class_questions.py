@@ -14,7 +14,7 @@ from cyclescope.infer.front_end.undivided import MICROCODE
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, stores
-from cyclescope.infer.ports.evidence import EITHER, PortFacts
+from cyclescope.infer.ports.evidence import EITHER, ClassCounts, PortFacts
 from cyclescope.infer.ports.questions import LONGEST_PAIR, made
 from cyclescope.infer.ports.resources import SMALLEST_PART, hidden_units
 from cyclescope.infer.workload import AMONG, BETWEEN, CLASSES, HIDDEN_RESOURCES, MEMORY, PORTS_AGAIN
@@ -61,7 +61,10 @@ class ClassQuestions:
             asked.update(uncompared)  # some have no registers for both, and no answer
             yield CLASSES, partial(self._compared, self._read(), uncompared)
         yield BETWEEN, lambda: self._between_classes(self._read())
-        yield BETWEEN, lambda: self._knees(self._read())
+        told: set[ClassCounts] = set()
+        while fillings := [some for some in self._read().evidence.fillings if some not in told]:
+            told.update(fillings)
+            yield BETWEEN, partial(self._fillings, self._read(), fillings)
         classes = self._read()
         yield AMONG, lambda: self._against(classes, self._forms, 0)
         yield MEMORY, lambda: self._for_memory(classes)
@@ -85,11 +88,11 @@ class ClassQuestions:
         for more in (0, SPARE):
             yield from self._against(facts, [facts.table[name] for name in names], more, everything=True)
 
-    def _knees(self, facts: PortFacts) -> Iterator[Question]:
-        """Classes that may share some of their ports, as many of each in a cycle as would fill all."""
-        for one, other, counts in facts.evidence.knees:
+    def _fillings(self, facts: PortFacts, fillings: Iterable[ClassCounts]) -> Iterator[Question]:
+        """Classes that may share some of their ports, in numbers that tell how many."""
+        for names, counts in fillings:
             for order in (0, 1):
-                yield self.plans.knee(facts.table[one], facts.table[other], counts, order)
+                yield self.plans.filling([facts.table[name] for name in names], counts, order)
 
     def _against(
         self,

@@ -18,7 +18,7 @@ from cyclescope.infer.ports.candidates import (
 )
 from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
 from cyclescope.isa.table import Table
-from cyclescope.measure.ports import PAIRS, blocked, together
+from cyclescope.measure.ports import PAIRS, beside, blocked, together
 from cyclescope.measure.record import Record
 
 _SAME = 1.9  # times as long as one alone: the same ports
@@ -31,6 +31,7 @@ MOST_WAITING = 4  # instances under way of a form that reads what it writes: hal
 Blockers = Mapping[tuple[str, int], Sequence[str]]  # candidates by register files and width, the best first
 Pairs = Mapping[frozenset[str], float]
 Knees = Mapping[frozenset[str], Mapping[int, float]]
+Threes = Mapping[tuple[str, ...], Mapping[tuple[int, ...], float]]
 
 
 class Grouping(NamedTuple):
@@ -81,10 +82,20 @@ def knees_of(records: Iterable[Record]) -> Knees:
     return {pair: some for pair, some in knees.items() if some}
 
 
+def threes_of(records: Iterable[Record]) -> Threes:
+    """Cycles of so many instances of three classes in a cycle, by the classes in their order and by these."""
+    found: dict[tuple[str, ...], dict[tuple[int, ...], float]] = {}
+    for r in records:
+        if r.quantity == PAIRS and r.target:
+            some, counts = found.setdefault((r.form, r.source, r.target), {}), beside(r.variant)
+            some[counts] = min(r.cycles / blocked(r.variant), some.get(counts, math.inf))
+    return found
+
+
 def _least_ratios(records: Iterable[Record]) -> dict[frozenset[str], dict[int, float]]:
     found: dict[frozenset[str], dict[int, float]] = {}
     for r in records:
-        if r.quantity == PAIRS:
+        if r.quantity == PAIRS and not r.target:
             some, count = found.setdefault(frozenset((r.form, r.source)), {}), together(r.variant)
             some[count] = min(r.cycles / blocked(r.variant), some.get(count, math.inf))
     return found
@@ -112,13 +123,19 @@ def grouped_by_time(blockers: Blockers, pairs: Pairs) -> Grouping:
 class Classes:
     """The classes by their representatives, with the candidates that they are made of and times of pairs.
 
-    `knees` are times of pairs that fill ports together.
+    `knees` are times of pairs that fill ports together, `threes` of three that share some.
     """
 
     def __init__(
-        self, table: Table, blockers: Blockers, grouping: Grouping, pairs: Pairs, knees: Knees | None = None
+        self,
+        table: Table,
+        blockers: Blockers,
+        grouping: Grouping,
+        pairs: Pairs,
+        knees: Knees | None = None,
+        threes: Threes | None = None,
     ) -> None:
-        self.knees = knees or {}
+        self.knees, self.threes = knees or {}, threes or {}
         self.table = table
         self.blockers = blockers
         self.members, self.uncompared = grouping

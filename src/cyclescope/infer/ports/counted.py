@@ -19,7 +19,7 @@ from cyclescope.infer.likelihood.usage import Explanation, Ports, Told, explanat
 from cyclescope.infer.ports.builder import runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import files_of
 from cyclescope.infer.ports.classes import Blockers, Classes, Grouping
-from cyclescope.infer.ports.evidence import ERROR, PortFacts
+from cyclescope.infer.ports.evidence import ERROR, ClassCounts, PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.groups import PortGroups
 from cyclescope.isa.form import InstructionForm
@@ -136,7 +136,7 @@ class CountedEvidence:
 
     units: Mapping[str, Remark] = {}
     sure: Mapping[str, float] = {}
-    knees: Sequence[tuple[str, str, tuple[int, int]]] = ()
+    fillings: Sequence[ClassCounts] = ()
     crowded = late = frozenset[str]()  # counts are of micro-operations, not of turns
 
     def __init__(self, classes: Classes, counters: Counters) -> None:

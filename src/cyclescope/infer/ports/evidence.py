@@ -24,6 +24,9 @@ _VAGUE = 3.0  # times the error of another reading: beside that this one tells n
 _FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
 
 
+ClassCounts = tuple[tuple[str, ...], tuple[int, ...]]  # classes, and instances of each in a cycle
+
+
 class PortEvidence(Protocol):
     """What shows the ports of classes and what forms cost these: time, or counters."""
 
@@ -55,8 +58,8 @@ class PortEvidence(Protocol):
         """Share of the odds that the ports of a class have, by representative; what is absent is certain."""
 
     @property
-    def knees(self) -> Sequence[tuple[str, str, tuple[int, int]]]:
-        """Pairs of classes with instances in a cycle that would tell how many ports they share."""
+    def fillings(self) -> Sequence[ClassCounts]:
+        """Two or three classes each, with instances in a cycle that would tell how many ports they share."""
 
     @property
     def crowded(self) -> frozenset[str]:

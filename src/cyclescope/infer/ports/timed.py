@@ -21,6 +21,7 @@ from cyclescope.infer.likelihood.evidence import (
 from cyclescope.infer.likelihood.noise import MOST_TRIED, Look
 from cyclescope.infer.likelihood.odds import sureness
 from cyclescope.infer.likelihood.structure import Structure, solve_structure
+from cyclescope.infer.likelihood.threes import evidence_of_threes, told_by_three
 from cyclescope.infer.likelihood.unions import UnionEvidence
 from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation, Told, explanations
 from cyclescope.infer.ports.builder import may_have_fewer, runs_slower, unseen_access
@@ -34,7 +35,7 @@ from cyclescope.infer.ports.candidates import (
     updates,
 )
 from cyclescope.infer.ports.classes import Classes
-from cyclescope.infer.ports.evidence import EITHER, PortFacts, low, lowest
+from cyclescope.infer.ports.evidence import EITHER, ClassCounts, PortFacts, low, lowest
 from cyclescope.infer.ports.front_end import FrontEndFacts, dropped
 from cyclescope.infer.ports.groups import AccessCosts, PortGroups, learned_scatter
 from cyclescope.infer.ports.naming import named
@@ -56,10 +57,7 @@ _ORDER = "rvzfpm"  # of register files, by whose classes ports are numbered
 
 
 class TimedEvidence:
-    """What blocking instructions of classes tell by the time that they and others take.
-
-    `records` are those of port experiments.
-    """
+    """What `records` of port experiments tell by the time that blocking instructions and others take."""
 
     def __init__(self, classes: Classes, front_end: FrontEndFacts, records: Iterable[Record]) -> None:
         self.table, self.classes = classes.table, classes
@@ -76,9 +74,8 @@ class TimedEvidence:
         Of blocking instructions of several register files those count that it costs least: the others need
         something else beside the ports that all of them have.
         """
-        heads = dict.fromkeys(self.classes.widths) | {
-            name: head for head, name in self.classes.stand_ins.items()
-        }
+        stand_ins = {name: head for head, name in self.classes.stand_ins.items()}
+        heads = dict.fromkeys(self.classes.widths) | stand_ins
         found: dict[str, dict[str, dict[str, list[Record]]]] = {}
         for r in self._records:
             if r.quantity == PORTS and r.source in heads:
@@ -265,13 +262,16 @@ class TimedEvidence:
     @cached_property
     def _evidence(self) -> list[UnionEvidence]:
         known = map(self._class, sorted(self.classes.widths.keys() - self.units.keys()))
-        return evidence_of([self._pair(*pair) for pair in paired([*known])], self.width)
+        pairs = evidence_of([self._pair(*pair) for pair in paired([*known])], self.width)
+        threes = self.classes.threes, self.classes.widths
+        return [*pairs, *evidence_of_threes(*threes, pairs, self.width, PAIR_ERROR)]
 
     @cached_property
-    def knees(self) -> list[tuple[str, str, tuple[int, int]]]:
-        """Pairs of classes that may share some of their ports, with instances in a cycle that fill all."""
-        return [(e.first, e.second, some) for e in self._evidence if e.asked
-                for some in filling(self._class(e.first), self._class(e.second), e, self.width)]  # fmt: skip
+    def fillings(self) -> list[ClassCounts]:
+        """Classes that may share some of their ports, with instances in a cycle that tell how many."""
+        pairs = [((e.first, e.second), some) for e in self._evidence if e.asked and not e.third
+                 for some in filling(self._class(e.first), self._class(e.second), e, self.width)]  # fmt: skip
+        return [*pairs, *told_by_three(self.structure.sets, self._evidence, self.width, PAIR_ERROR)]
 
     def _class(self, name: str) -> Class:
         return Class(name, self.classes.widths[name], sides_of(self.classes.files[name], _SIDES))
@@ -287,9 +287,7 @@ class TimedEvidence:
         both = frozenset((one.name, other.name))
         ratio = self.classes.pairs.get(both)
         together = None if ratio is None else Look(ratio, PAIR_ERROR)
-        knees = {
-            count: Look(cycles, PAIR_ERROR) for count, cycles in self.classes.knees.get(both, {}).items()
-        }
+        knees = {n: Look(time, PAIR_ERROR) for n, time in self.classes.knees.get(both, {}).items()}
         inside = self.readings(one.name).get(other.name, ()), self.readings(other.name).get(one.name, ())
         late = any(self._is_late(*pair) for pair in ((one.name, other.name), (other.name, one.name)))
         return ClassPair(one, other, together, *inside, LATE_TURNS if late else 1.0, knees)

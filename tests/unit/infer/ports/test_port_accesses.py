@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.drawn.round_trip import compare, core_named, sample
+from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.likelihood.noise import Look, Tail, alike
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import UsageSolver
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import domains
 from cyclescope.infer.ports.class_questions import ClassQuestions
-from cyclescope.infer.ports.classes import knees_of, pairs_of
+from cyclescope.infer.ports.classes import knees_of, pairs_of, threes_of
 from cyclescope.infer.ports.groups import AccessCosts, PortGroups
 from cyclescope.infer.ports.timed import TimedJudge
+from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PORTS, PortPlanner
 from cyclescope.measure.record import Record
+from cyclescope.model.facts import HIGH
 from cyclescope.model.machine import Operation
 from tests.support.made.classes import classes_of, facts_by_time
 from tests.support.made.front_ends import StatedFrontEnd
@@ -160,3 +164,35 @@ def test_times_of_classes_that_fill_ports_together_are_none_of_each_in_full():
     assert pairs_of(some) == {both: pytest.approx(1.4)}
     assert knees_of(some) == {both: {5: pytest.approx(1.0), 4: pytest.approx(1.1)}}
     assert knees_of(some[:2]) == {}
+
+
+def test_times_of_three_classes_are_none_of_two():
+    def three(variant, cycles):
+        return Record("A", "pairs", "B", "C", variant, cycles, 0.01, "ok", 1, ())
+
+    some = [three("x4.0.4.3.3", 8.0), three("x4.1.4.3.3", 7.2), three("x4.0.1.1.1", 4.4)]
+    assert threes_of(some) == {
+        ("A", "B", "C"): {(4, 3, 3): pytest.approx(1.8), (1, 1, 1): pytest.approx(1.1)}
+    }
+    assert pairs_of(some) == knees_of(some) == {}
+
+
+def test_three_classes_stand_in_one_loop_in_the_numbers_asked(table):
+    """Each writes registers of its own, so that none waits for another."""
+    plans = PortPlanner(Planner(table, lambda form: True))
+    names = [ALU, ADD, "KNOTB (K, K)"]
+    mixed, apart = (plans.filling([table[name] for name in names], (3, 2, 1), order) for order in (0, 1))
+    assert mixed.key == (ALU, "pairs", ADD, "KNOTB (K, K)", "x4.0.3.2.1")
+    body = [instruction.form.id for instruction in mixed.make().kernel.body]
+    assert [body.count(name) for name in names] == [12, 8, 4]
+    assert [one.form.id for one in apart.make().kernel.body] == sorted(body, key=names.index) != body
+
+
+@pytest.mark.slow
+def test_three_classes_of_a_drawn_machine_share_the_port_that_they_share():
+    """Ports 0 1 3 6, 1 3 5 and 0 1 2: in pairs they take what 0 1 3 4, 0 2 3 and 1 2 4 would."""
+    machine, front_end = core_named("drawn:408286")
+    table = load_table(machine.isa)
+    comparison, verdicts, _ = compare(machine, table, sample(table, machine, 40), LOUD, front_end=front_end)
+    assert comparison.same_structure()
+    assert all(verdict.right for verdict in verdicts if verdict.confidence == HIGH)

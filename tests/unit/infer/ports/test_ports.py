@@ -250,7 +250,7 @@ def test_what_is_in_the_store_is_not_made_again(skylake_store, table, tmp_path, 
     file = tmp_path / "store.sqlite"
     with closing(sqlite3.connect(file)) as copied:
         skylake_store.database.backup(copied)
-    for made in ("_mixed", "_pair"):
+    for made in ("_mixed", "_filling"):
         monkeypatch.setattr(PortPlanner, made, lambda *_: pytest.fail("a kernel was made"))
     forms = [table[name] for name in ("IMUL (R64, R64)", "VPADDD (XMM, XMM, M128)")]
     with closing(measure(load_model("skylake"), table, forms, QUIET, file)) as store:
