@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Container, Mapping, Sequence
-from functools import cached_property
-from itertools import combinations_with_replacement
+from functools import cache, cached_property, partial
 
 import msgspec
 
 from cyclescope.infer.likelihood.arrays import Array, Counts, np
 from cyclescope.infer.likelihood.expected import Expected, begun
-from cyclescope.infer.likelihood.explaining import UsageCandidate, operations_of
+from cyclescope.infer.likelihood.explaining import UsageCandidate, multisets, operations_of
 from cyclescope.infer.likelihood.noise import MOST_TRIED, Look, Scatter, tail_of
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
@@ -64,7 +63,8 @@ class UsageSolver:
     the classes that nearly fill the front end. `together` is what is usual of readings whose instances stand
     in one place, where that is known to be something else. `crowded` are the classes whose ports lose a
     turn to results that come later than theirs, `late` those with such results. Where so many `instances`
-    may take whole cycles together, a part of one may be read as one; 0 where they do not.
+    may take whole cycles together, a part of one may be read as one; 0 where they do not. `tried` are the
+    turns of a port that a micro-operation takes as a rule.
     """
 
     def __init__(
@@ -79,7 +79,11 @@ class UsageSolver:
         crowded: Collection[str] = (),
         late: Container[str] = (),
         instances: int = 0,
+        tried: int = 1,
     ) -> None:
+        told = blockers, sets, usual, noise, counts, full, together, crowded, late, instances
+        self._by_turns = cache(partial(UsageSolver, *told))
+        self._tried = tried
         self.crowded, self.late, self.instances = crowded, late, instances
         self.blockers = dict(blockers)
         self.sets = list(sets)
@@ -109,7 +113,12 @@ class UsageSolver:
         """
         lowest = {name: min(look.value for look in some) for name, some in looks.items()}
         turns = per_slot if total is None else 1  # of a micro-operation: counters tell how many there are
-        if max((*lowest.values(), total or 0.0), default=0.0) > MOST_TRIED + 0.5:
+        least = max((*lowest.values(), total or 0.0), default=0.0)
+        limit = self._tried * MOST_TRIED + 0.5
+        if turns > self._tried and max(least, slots) > limit:
+            wider = self._by_turns(turns)
+            return wider.candidates(looks, throughput, slots, total, per_slot, beside, accesses)
+        if least > limit:
             return self._many(lowest, throughput, slots, total, turns)
         on_time, late = self._readings(looks, beside or {})
         nats = self._prior + np.minimum(on_time, late) + self._pairing(turns)
@@ -131,16 +140,8 @@ class UsageSolver:
 
     @cached_property
     def _multisets(self) -> Counts:
-        """How many micro-operations of each set every explanation has, the simplest first."""
-        rows = [
-            some for count in range(MOST_TRIED + 1)
-            for some in combinations_with_replacement(range(len(self.sets)), count)
-        ]  # fmt: skip
-        found = np.zeros((len(rows), len(self.sets)), dtype=np.int64)
-        for place, row in enumerate(rows):
-            for one in row:
-                found[place, one] += 1
-        return found
+        """Turns of each set that every explanation has, the simplest first."""
+        return multisets(len(self.sets), self._tried)
 
     @cached_property
     def _number(self) -> Counts:
@@ -316,14 +317,14 @@ class UsageSolver:
             missed = max(missed, abs(left - max(round(left), 0)))
             counts[ports] = counts.get(ports, 0) + max(round(left), 0)
         number = sum(counts.values())
-        if total is not None:
-            missed = max(missed, abs(total - number))
+        missed = missed if total is None else max(missed, abs(total - number))
         operations = tuple(
             one for ports, count in counts.items() for one in operations_of(ports, count, turns)
         )
         fits = missed <= _WHOLE and port_throughput(operations) <= most_needed(throughput)
         beyond = BEYOND * max(0.0, number - max(1.0, slots)) if total is None and self.counts else 0.0
-        some = [UsageCandidate(operations, beyond, missed)] if fits else []
+        alone = UNPAIRED * sum(count % turns for count in counts.values())
+        some = [UsageCandidate(operations, beyond + alone, missed)] if fits else []
         if total is None or not fits:
             some.append(UsageCandidate(None, UNTRIED, max(lowest.values(), default=0.0)))
         return sorted(some, key=lambda one: one.nats)

@@ -106,3 +106,37 @@ def test_more_turns_than_can_be_tried_are_of_as_few_micro_operations(turns, most
 
 def share_of(found, operation):
     return sum(one.share for one in found if one.operations == (operation,))
+
+
+NARROW = {"one": (0,), "both": (0, 2), "other": (1, 2), "all": (0, 1, 2)}
+
+
+def narrow(*operations):
+    """Readings of micro-operations that keep a port for two cycles."""
+    return {name: 2.0 * sum(set(ports) <= set(wide) for ports in operations) for name, wide in NARROW.items()}
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [((0,), (0, 2), (0, 1, 2)), ((0,), (0, 1, 2), (0, 1, 2)), ((0, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2))],
+)
+def test_four_micro_operations_are_tried_however_many_turns_each_takes(operations):
+    """What units half as wide take two turns for, of three or four ports: six turns or eight."""
+    readings = narrow(*operations) | {"other": 0.4}  # ports are not dealt out evenly
+    found = solved(UsageSolver(NARROW, port_sets(NARROW)), readings, 3.0, 2 * len(operations), per_slot=2)[0]
+    assert sorted(op.ports for op in found.operations for _ in range(int(op.count))) == sorted(operations)
+    assert {op.cycles for op in found.operations} == {2.0}
+
+
+def test_one_of_them_may_take_a_single_turn():
+    readings = {name: value + (name == "all") for name, value in narrow((0,), (0, 2)).items()}
+    found = solved(UsageSolver(NARROW, port_sets(NARROW)), readings, 2.0, 6, per_slot=2)[0]
+    some = {(op.ports, op.cycles) for op in found.operations}
+    assert some == {((0,), 2.0), ((0, 2), 2.0), ((0, 1, 2), 1.0)}
+
+
+@pytest.mark.parametrize(("alone", "sure"), [(0, True), (1, False)])
+def test_turns_alone_among_more_than_are_tried_are_hardly_sure(alone, sure):
+    some = UsageSolver({"all": (0, 1)}, [(0, 1)])
+    found = some.candidates({"all": (Look(10.0 + alone, ERROR),)}, 5.5, 12, per_slot=2)
+    assert (found[0].operations is not None and found[1].nats > found[0].nats) is sure
