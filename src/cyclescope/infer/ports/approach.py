@@ -300,6 +300,7 @@ def read_approach(
     common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), every)]
     if len(names) == len(table):  # the typical ones are among them
         return by_classes([*common, *store.records_of((PORTS,), names)])
+    _ = front_end.counts  # once for both that share it
     ports = by_classes(common).ports
     wanted = list(dict.fromkeys([*(ports.facts.classes.typical if ports else ()), *names]))
     return by_classes([*common, *store.records_of((PORTS,), wanted)])
