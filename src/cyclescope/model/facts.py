@@ -261,6 +261,14 @@ def stacked_constant(bits: int) -> str:
 THREES = "stores in threes, 256 bytes apart"
 LOADED_PLACES, LOADS_AND_OPERATIONS = "loads from where the one before says", "loads and operations on memory"
 ACROSS_AND_BEHIND = "stores across 64 bytes and behind them, in turn"
+LOADED_AGAIN = (2, 3, 4, 6)  # one of so many stores
+
+
+def stores_loaded(of: int) -> str:
+    """Stores to two places of one chunk, one of so many of which is loaded again while it is in flight."""
+    return f"stores, one of {of} loaded again"
+
+
 PARTIAL_BITS, WHOLE_BITS = (8, 16, 32), 64
 """Bits of the stores that tell whether parts of a word take longer, and of those they are compared with."""
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cyclescope.analyze.depend.graph import Graph
+from cyclescope.analyze.depend.loop_carried import slowest_chain
 from cyclescope.analyze.depend.memory import Passage
 from cyclescope.analyze.depend.ways import KnownWays
-from cyclescope.model.behaviour.published import CoreBehaviour
+from cyclescope.model.behaviour.published import CoreBehaviour, LoadedStores
 
 
 class CacheWait(NamedTuple):
@@ -98,3 +99,17 @@ def _behind(wait: CacheWait, first: CacheWait, length: int) -> CacheWait:
     """The same wait in the round that begins with another."""
     rounds = 0 if wait.start >= first.start else 1
     return CacheWait(wait.start + rounds * length, wait.end + rounds * length, wait.cycles)
+
+
+def loaded_stores(graph: Graph, core: LoadedStores | None) -> float:
+    """Cycles of all stores of an iteration, 0 where too few of them are loaded again to make them slow.
+
+    Updates that load what an update stored are no such loads. Where a chain leaves them time, they come too
+    seldom as well.
+    """
+    if core is None or not graph.memory:
+        return 0.0
+    loads = {p.load[0] for p in graph.memory if not graph.costs[p.load[0]].stores}
+    stores = sum(placed.stores for placed in graph.costs)
+    often = core.share * max(stores, core.most * slowest_chain(graph))
+    return stores * core.each if loads and len(loads) >= often else 0.0

@@ -19,7 +19,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.late_loads import late_loads
 from cyclescope.analyze.depend.loop_carried import renamed_memory
 from cyclescope.analyze.depend.trips import memory_trips
-from cyclescope.analyze.depend.waits import cache_waits
+from cyclescope.analyze.depend.waits import cache_waits, loaded_stores
 from cyclescope.analyze.predict import bounds
 from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.model.machine import MEASURED, MachineModel
@@ -95,6 +95,9 @@ EFFECTS = (
            needs=traits.IS_LOCKED, cycles=lambda s: bounds.locked(s.costs, s.forward)),
     Effect(name="stores", words="stores to different places", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.chunks),
+    Effect(name="loaded_stores", words="stores that are loaded again", data=Data.NONE, assumed=True,
+           needs=traits.THROUGH_MEMORY,
+           cycles=lambda s: loaded_stores(s.graph, s.behaviour.loaded_stores)),
     Effect(name="load_banks", words="banks of the cache", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.banks),
     Effect(name="line_crossing", words="loads or stores across lines", data=Data.NONE, assumed=True,

@@ -22,6 +22,7 @@ from cyclescope.model.behaviour.published import (
     LateLoads,
     LineCrossing,
     LoadBanks,
+    LoadedStores,
     MoreWork,
     PartialWords,
     StoreChunks,
@@ -36,6 +37,7 @@ from cyclescope.model.facts import (
     CROSSING,
     FUSED_BRANCHES,
     FUSION,
+    LOADED_AGAIN,
     LOADED_PLACES,
     LOADS_AND_OPERATIONS,
     NARROW,
@@ -60,6 +62,7 @@ from cyclescope.model.facts import (
     stacked_constant,
     stores_across,
     stores_apart,
+    stores_loaded,
     wide_loads,
 )
 from cyclescope.model.machine import MEASURED, MachineModel
@@ -91,7 +94,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1)
         banks=_banks(facts), crossing=_load_crossing(facts),
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts, nops),
-        late_loads=_late_loads(facts), addressing=_addressing(facts),
+        late_loads=_late_loads(facts), loaded_stores=_loaded_stores(facts), addressing=_addressing(facts),
         branches_apart=_branches_apart(facts), trailed=trailed(facts, isa),
     )  # fmt: skip
 
@@ -211,6 +214,16 @@ def _late_loads(facts: Sequence[Fact]) -> LateLoads | None:
         return None
     late, mixed = (_longer(facts, subject, fastest) for subject in (LOADED_PLACES, LOADS_AND_OPERATIONS))
     return LateLoads(1 / fastest, late, mixed) if late or mixed else None
+
+
+def _loaded_stores(facts: Sequence[Fact]) -> LoadedStores | None:
+    """What stores take of which so many are loaded again that they are slower, up to some share of loads."""
+    rates = _rates(facts, {of: stores_loaded(of) for of in LOADED_AGAIN})
+    alone = _rates(facts, {0: stores_apart(0)})
+    slowed = _slowed(rates | alone) - {0}
+    if not alone or not slowed or slowed != {of for of in rates if of <= max(slowed)} or slowed == set(rates):
+        return None
+    return LoadedStores(1 / min(_rate(rates[of]) for of in slowed), 1 / max(slowed), _rate(alone[0]))
 
 
 def _longer(facts: Sequence[Fact], subject: str, fastest: float) -> float:

@@ -47,6 +47,18 @@ class LateLoads(msgspec.Struct, frozen=True):
     mixed: float
 
 
+class LoadedStores(msgspec.Struct, frozen=True):
+    """Stores that loads read while they are in flight leave one by one, where enough of them are.
+
+    Each takes `each` cycles then, if `share` loads or more come for each store; of others `most` leave in a
+    cycle.
+    """
+
+    each: float
+    share: float
+    most: float
+
+
 class PartialWords(msgspec.Struct, frozen=True):
     """A write to a part of a word of `size` bytes has to read the rest of it.
 
@@ -133,6 +145,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     pointer are executed, even if others are not. `late_loads` says what loads that are ready late take,
     `lines` how loops get their code, `addressing` what addresses cost in addition. `branches_apart`: what
     only compares, fused with a branch, is executed where branches are, and takes no port of additions.
+    `loaded_stores` says what stores take that are loaded again at once.
     `trailed` are kinds of instructions that share their slots with a NOP right behind them.
     """
 
@@ -153,6 +166,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     stack_update: float = STACK_SYNC
     stack_moves: bool = False
     late_loads: LateLoads | None = None
+    loaded_stores: LoadedStores | None = None
     lines: CodeLines | None = None
     addressing: Addressing = Addressing()
     branches_apart: bool = False

@@ -5,7 +5,8 @@ banks is read less often at one place than at two in different banks, and less o
 repeat. Stores leave for the cache one place after the other where they cannot go together; three by three
 they show whether an odd one takes a cycle for itself, and one of two places with one behind it whether
 these go together. Stores of a few bits show whether the rest of a word is read, and for how long that waits
-for what was written there before. Loads of half a register next to each other show whether banks are as
+for what was written there before. Stores some of which are loaded again show whether they leave as often
+then. Loads of half a register next to each other show whether banks are as
 narrow as that.
 """
 
@@ -17,6 +18,7 @@ from cyclescope.model.behaviour.found import SMALL_PLACES, SPACINGS
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
+    LOADED_AGAIN,
     LOADED_PLACES,
     LOADS_AND_OPERATIONS,
     NARROW,
@@ -27,6 +29,7 @@ from cyclescope.model.facts import (
     loads_apart,
     small_stores,
     stores_apart,
+    stores_loaded,
 )
 from cyclescope.probe.code import NUMBERS, PARALLEL, PLAIN_SETTING, SOME, Setting, written
 from cyclescope.probe.memory.transfers import EMULATED_IF_UNALIGNED, PLAIN_TRANSFERS, per_cycle, with_register
@@ -54,6 +57,8 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
                 small_stores(PARTIAL_BITS[0], places), (_in_turn(isa, PARTIAL_BITS[0], places),), False
             )
         yield ProbeCase(THREES, (_point(isa, SPACINGS[-1], "pppooo" * 2, "a" * 12, False),))
+        for of in LOADED_AGAIN:
+            yield ProbeCase(stores_loaded(of), (_loaded_again(isa, of),), False)
         yield ProbeCase(LOADED_PLACES, (_loaded_places(isa),), False)
         if isa in _OPERATION:
             yield ProbeCase(LOADS_AND_OPERATIONS, (_loads_and_operations(isa),), False)
@@ -95,6 +100,15 @@ def _loaded_places(isa: str) -> Point:
         texts.append(with_register(load, other).replace("@", pointer))
     setting = Setting(stored=((0, _POINTED),))
     return Point("accesses", written(isa, *texts), 0, PARALLEL, setting, len(texts))
+
+
+def _loaded_again(isa: str, of: int) -> Point:
+    """So many stores to two places in turn, and a load of one of them."""
+    whole = PLAIN_TRANSFERS[isa][-1]
+    stores = [whole.store.replace("@", "po"[n % 2]) for n in range(of)]
+    load = with_register(whole.load, SOME[0]).replace("@", "p")
+    setting = Setting(pointers=((NUMBERS[isa]["o"], 8),))
+    return Point("accesses", written(isa, *stores, load), 0, PARALLEL, setting, of)
 
 
 def _loads_and_operations(isa: str) -> Point:

@@ -11,7 +11,19 @@ import pytest
 
 from cyclescope.analyze.depend.waits import CacheWait, longest_round
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.model.facts import FORWARDING, RENAMING, CoreAnswer, Fact, MemoryWay, forwarding_subject
+from cyclescope.model.behaviour.found import measured_behaviour
+from cyclescope.model.behaviour.published import LoadedStores
+from cyclescope.model.facts import (
+    BANKS,
+    FORWARDING,
+    RENAMING,
+    CoreAnswer,
+    Fact,
+    MemoryWay,
+    forwarding_subject,
+    stores_apart,
+    stores_loaded,
+)
 from cyclescope.model.machine import MEASURED, Provenance
 from tests.support.code.blocks import block, toy
 
@@ -84,3 +96,55 @@ def _every_choice(waits, length):
             if len(set(steps)) == len(steps):
                 most = max(most, sum(wait.cycles for wait in some))
     return most
+
+
+LOADED = (
+    Fact(BANKS, stores_apart(0), CoreAnswer.VALUE, 2.0, 0.02),
+    *(Fact(BANKS, stores_loaded(n), CoreAnswer.VALUE, 0.5 if n < 4 else 2.0, 0.01) for n in (2, 3, 4, 6)),
+)
+THREE = "mov [rdi], rcx; mov [rdi + 8], rcx; mov [rdi + 16], rcx; "
+
+
+@needs_assembler
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (THREE, None),
+        (THREE + "mov rax, [rdi]", 6),
+        (THREE + "mov rax, [rdi]; mov rdx, [rdi + 8]", 6),
+        ("mov rax, [rdi]; " + THREE, 6),  # of the iteration before
+        (THREE + "cmp rax, [rdi]", 6),
+        (THREE + "mov rax, [rdi + 24]", None),
+        (THREE + "mov [rdi + 24], rcx; mov rax, [rdi]", None),
+        (THREE + "mov [rdi + 24], rcx; mov rax, [rdi]; mov rdx, [rdi]", 8),
+        (THREE + "add [rdi + 24], rcx", None),  # what it loads an update stored
+        (THREE + "mov rax, [rdi]; add rdx, rbx", 6),
+        (THREE + "mov rax, [rdi]; add rdx, rbx; add rdx, rbx", None),  # too seldom
+    ],
+)
+def test_stores_that_are_loaded_again_leave_one_by_one(text, expected):
+    machine = msgspec.structs.replace(toy(), provenance=Provenance(MEASURED), facts=LOADED)
+    found = Predictor(machine).predict(block(text), simulate=False)
+    assert found.bounds.get("loaded_stores") == expected
+    assert found.lower < 6
+    older = msgspec.structs.replace(machine, facts=LOADED[:1])
+    assert "loaded_stores" not in Predictor(older).predict(block(text), simulate=False).bounds
+
+
+@pytest.mark.parametrize(
+    ("rates", "share"),
+    [
+        ({2: 1.0, 3: 1.01, 4: 1.9, 6: 2.0}, 1 / 3),
+        ({2: 1.0, 3: 1.01, 6: 2.0}, 1 / 3),
+        ({2: 1.0, 3: 1.8, 4: 2.0, 6: 2.0}, 1 / 2),
+        ({2: 1.0, 3: 1.0, 4: 1.0, 6: 1.0}, None),  # nobody knows how few are enough
+        ({2: 2.0, 3: 1.0, 4: 2.0, 6: 2.0}, None),  # it is not for the share of loads
+        ({2: 2.0, 3: 2.0, 4: 2.0, 6: 2.0}, None),
+        ({}, None),
+    ],
+)
+def test_stores_are_slow_where_enough_of_them_are_loaded_again(rates, share):
+    facts = [Fact(BANKS, stores_loaded(n), CoreAnswer.VALUE, rate, 0.02) for n, rate in rates.items()]
+    told = measured_behaviour([*LOADED[:1], *facts]).loaded_stores
+    assert told == (None if share is None else LoadedStores(1.0, share, 2.0))
+    assert measured_behaviour(facts).loaded_stores is None  # nobody knows how fast others are
