@@ -11,7 +11,8 @@ class Expected(NamedTuple):
     """What explanations cost classes at least and as a rule, and with which tail readings scatter.
 
     Every different expectation of a class is there once, `owners` are the classes' numbers, `places` has
-    those of each explanation by class. `together` is as a rule where the instances stand in one place.
+    those of each explanation, a row for each class. `together` is as a rule where the instances stand in one
+    place.
     """
 
     names: tuple[str, ...]
@@ -21,6 +22,19 @@ class Expected(NamedTuple):
     tails: Places
     owners: Places
     places: Places
+
+
+def joined(one: Expected, other: Expected) -> Expected:
+    """What two lots of explanations cost the same classes, the second behind the first."""
+    return Expected(
+        one.names,
+        np.concatenate((one.least, other.least)),
+        np.concatenate((one.usual, other.usual)),
+        np.concatenate((one.together, other.together)),
+        np.concatenate((one.tails, other.tails)),
+        np.concatenate((one.owners, other.owners)),
+        np.concatenate((one.places, other.places + len(one.least)), axis=1),
+    )
 
 
 def begun(inside: Array, instances: int, width: int) -> Array:

@@ -15,7 +15,7 @@ from functools import cache, cached_property, partial
 import msgspec
 
 from cyclescope.infer.likelihood.arrays import Array, Counts, np
-from cyclescope.infer.likelihood.expected import Expected, begun
+from cyclescope.infer.likelihood.expected import Expected, begun, joined
 from cyclescope.infer.likelihood.explaining import UsageCandidate, multisets, operations_of
 from cyclescope.infer.likelihood.noise import MOST_TRIED, Look, Scatter, tail_of
 from cyclescope.model.machine import Operation
@@ -181,6 +181,10 @@ class UsageSolver:
         """The same where every micro-operation may cost crowded classes more turns than its own."""
         return self._costs(True)
 
+    @cached_property
+    def _expected_both(self) -> Expected:
+        return joined(self._expected, self._expected_late)
+
     def _costs(self, late: bool) -> Expected:
         """What explanations cost classes, whose own results may be as late."""
         names, least, usual, tail, owners, places = list(self.blockers), [], [], [], [], []
@@ -209,7 +213,7 @@ class UsageSolver:
             start += kinds.shape[1]
         return Expected(
             tuple(names), np.concatenate(least), np.concatenate(usual), np.concatenate(together),
-            np.concatenate(tail), np.concatenate(owners), np.stack(places, axis=1),
+            np.concatenate(tail), np.concatenate(owners), np.stack(places),
         )  # fmt: skip
 
     # --- how likely they are -----------------------------------------------------------------------
@@ -221,10 +225,10 @@ class UsageSolver:
 
         A micro-operation of a class whose results come late is as seldom on time as others are late.
         """
-        on_time = self._nats(self._expected, looks, beside)
         if not self.crowded:
+            on_time = self._nats(self._expected, looks, beside)
             return on_time, np.full(len(on_time), np.inf)
-        late = self._nats(self._expected_late, looks, beside)
+        on_time, late = np.split(self._nats(self._expected_both, looks, beside), 2)
         return on_time + LATE * self._like_late, late + LATE * (1 - self._like_late)
 
     @cached_property
@@ -232,9 +236,8 @@ class UsageSolver:
         """1 where a micro-operation for ports that only classes with late results have is all, else 0."""
         others = {some for name, some in self.blockers.items() if name not in self.late}
         only = [one in self.blockers.values() and one not in others for one in self.sets]
-        return np.asarray(
-            (self._multisets @ np.array(only, dtype=float) == 1) & (self._number == 1), dtype=float
-        )
+        alone = (self._multisets @ np.array(only, dtype=float) == 1) & (self._number == 1)
+        return np.asarray(alone, dtype=float)
 
     def _nats(
         self, expected: Expected, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]
@@ -249,21 +252,18 @@ class UsageSolver:
             shown = [looks.get(name, ())[place : place + 1] for name in expected.names]
             values = np.array([some[0].value if some else 0.0 for some in shown])[expected.owners]
             errors = np.array([some[0].error if some else 1.0 for some in shown])[expected.owners]
-            weights = np.array(
-                [1 / len(looks[n]) if s else 0.0 for n, s in zip(expected.names, shown, strict=True)]
-            )
+            shares = [1 / len(looks[n]) if s else 0.0 for n, s in zip(expected.names, shown, strict=True)]
             near = np.array([bool(some and some[0].together) for some in shown])[expected.owners]
             usual = np.where(near, expected.together, expected.usual) + more[expected.owners]
-            as_usual, as_least = self.noise.costs(
-                values, errors, np.stack((usual, expected.least)), expected.tails
-            )
+            both = np.stack((usual, expected.least))
+            as_usual, as_least = self.noise.costs(values, errors, both, expected.tails)
             below = as_least + UNUSUAL
             between = self.noise.between(values, errors, expected.least, usual) + UNEVEN
-            some_cost = np.where(
+            some = np.where(
                 usual > expected.least, np.minimum(as_usual, np.minimum(below, between)), as_usual
             )
-            total += weights[expected.owners] * some_cost
-        return np.asarray(total[expected.places].sum(axis=1))
+            total += np.array(shares)[expected.owners] * some
+        return np.asarray(total[expected.places].sum(axis=0))
 
     def _best(self, nats: Array) -> list[int]:
         few = np.argsort(nats, kind="stable")[:KEPT]
@@ -283,7 +283,7 @@ class UsageSolver:
         expected, missed = self._expected_late if late else self._expected, 0.0
         for number, name in enumerate(expected.names):
             if name in lowest:
-                kind = expected.places[place, number]
+                kind = expected.places[number, place]
                 low, high = float(expected.least[kind]), float(expected.usual[kind]) + beside.get(name, 0.0)
                 missed = max(missed, low - lowest[name], lowest[name] - high)
         return UsageCandidate(operations, float(nats[place]), missed, late)
