@@ -155,16 +155,20 @@ class TimingBuilder:
         return without_value((source, target), reason, unfinished=not known)
 
     def _preferred(self, base: Sequence[Record], throughput: Throughput) -> Record:
-        """The chain that tells most: of flags one that is too short, where others show what is not cut."""
-        flags = [r for r in base if r.source.startswith("flags.") and r.kind is Kind.LINK]
-        if proof := next(filter(self._is_proof, flags), None):
-            return proof
+        """The chain that tells most: one that is too short, where others show what is not cut."""
+        if proofs := sorted(filter(self._is_proof, base), key=lambda record: record.verdict != STABLE):
+            return proofs[0]
         hidden = {id(r) for r in base if self._hidden(r, throughput)}
         return preferred(base, self._net, lambda record: id(record) in hidden)
 
     def _is_proof(self, record: Record) -> bool:
-        is_known = self.links.keys() >= set(record.links)
-        return is_known and is_proof(record, self._subtracted(record)[2], self._rounds(record))
+        """Whether a chain is surely too short: from flags with others cut, of others by a cycle and more."""
+        if not record.links or not self.links.keys() >= set(record.links):
+            return False
+        most = self._subtracted(record)[2]
+        if record.source.startswith("flags.") and record.kind is Kind.LINK:
+            return is_proof(record, most, self._rounds(record))
+        return most < -ONE_CYCLE and is_too_short(record, most)
 
     def _rounds(self, record: Record) -> list[float]:
         """Latencies by each round of a chain."""
@@ -266,7 +270,8 @@ class TimingBuilder:
         if value < LEAST_LATENCY:
             if not record.links and self._is_in_every_instance(pair):
                 return self._in_part_of_a_cycle(record)
-            carried = record.kind is Kind.FILLED and not self._is_cut(record, throughput)
+            longer = LESS * record.per_instance >= (throughput.value or math.inf)  # than without a dependency
+            carried = record.kind is Kind.FILLED and longer
             return self._below_law(pair, record, found, carried)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
@@ -287,10 +292,6 @@ class TimingBuilder:
         """Confidence: an average of several paths (no whole number) is not what one of them takes."""
         found = confidence(record)
         return MEDIUM if found == HIGH and rounded(value) % 1 else found
-
-    def _is_cut(self, record: Record, throughput: Throughput) -> bool:
-        """Whether a filled chain takes no longer than the form alone, as without a dependency in it."""
-        return LESS * record.per_instance < (throughput.value or math.inf)
 
     def _below_law(
         self, pair: Pair, record: Record, found: tuple[float, float], carried: bool

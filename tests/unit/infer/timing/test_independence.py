@@ -8,7 +8,7 @@ from cyclescope.infer.timing.choice import is_one_or_none, is_proof
 from cyclescope.infer.timing.results import EXACT
 from cyclescope.measure.record import STABLE, UNSTABLE
 from cyclescope.remarks.timing import Cause
-from tests.unit.infer.timing.test_limits_of_timings import ONE, one
+from tests.unit.infer.timing.test_limits_of_timings import IMUL, ONE, one
 from tests.unit.infer.timing.test_timing import chain, stream
 
 SHLD = "SHLD (M64, R64, CL)"
@@ -56,3 +56,11 @@ def test_a_chain_with_cuts_outweighs_those_that_show_another_dependency(verdict)
     ]  # fmt: skip
     found = one(SHLD, records, LINKS, **FLAGS)
     assert (found.max, found.kind, found.cause) == (0.0, EXACT, Cause.INDEPENDENT)
+
+
+@pytest.mark.parametrize(("cycles", "expected"), [(8.0, 0.0), (9.4, 2.0)])
+def test_what_fills_a_chain_shows_that_another_dependency_is_longer(cycles, expected):
+    """A gather's mask does not wait for its address, though a short chain of both takes two cycles more."""
+    filling = chain(cycles, variant="filled", links=("r>r",) * 10, verdict=UNSTABLE, spread=0.5)
+    records = [stream(12.0), chain(5.0, variant="link", links=("r>r",) * 3), filling]
+    assert one(IMUL, records, LINKS).max == expected
