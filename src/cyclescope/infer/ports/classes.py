@@ -209,7 +209,18 @@ class Classes:
         """Turns of a port that an instance of a class takes: more than one where units are narrower than it.
 
         It costs as many to those shorter vectors that have all of its ports, however many of them there are.
+        What costs none of them anything takes as many as the others of its length.
         """
-        among = costs.get(name, {}) if "z" in self.files[name] else {}
-        some = [v for other, v in among.items() if "v" in self.files.get(other, ()) and v < HALVES]
-        return max([1, *(round(cost) for cost in some if abs(cost - round(cost)) < ALIKE)])
+        if "z" not in self.files[name]:
+            return 1
+        if (own := self._shown_turns(name, costs)) is not None:
+            return own
+        alike = (self._shown_turns(n, costs) for n, files in self.files.items() if "z" in files)
+        return min((turns for turns in alike if turns is not None), default=1)
+
+    def _shown_turns(self, name: str, costs: Mapping[str, Mapping[str, float]]) -> int | None:
+        """What shorter vectors show of it; None where it costs none of them anything."""
+        among = costs.get(name, {}).items()
+        some = [v for other, v in among if "v" in self.files.get(other, ()) and v < HALVES]
+        whole = [round(cost) for cost in some if abs(cost - round(cost)) < ALIKE]
+        return max([1, *whole]) if max(some, default=0.0) > ALIKE else None

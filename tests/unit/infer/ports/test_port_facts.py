@@ -198,6 +198,26 @@ def test_what_takes_two_turns_of_ports_that_nearly_fill_the_front_end_is_no_clas
     assert (WIDE in facts.evidence.units) == is_unit
 
 
+@pytest.mark.parametrize(
+    ("other", "among", "is_unit"),
+    [(2.0, 0.0, True), (2.0, 0.11, True), (2.0, 0.13, False), (2.0, 1.0, False), (1.0, 0.0, False)],
+)
+def test_what_no_shorter_class_shows_takes_as_many_turns_as_the_others_of_its_length(
+    table, other, among, is_unit
+):
+    """Four ports, two turns each: shorter vectors of these fill the front end, so that it looks like two."""
+    widths = {TWO: 2, WIDE: 1, WIDER: 2}
+    files = {TWO: frozenset("v"), WIDE: frozenset("z"), WIDER: frozenset("z")}
+    pairs = {(WIDE, TWO): 1 + other / 2, (WIDER, TWO): 1.5, (WIDE, WIDER): 1.5}
+    confined = {
+        TWO: {TWO: 1.0, WIDE: 0.5, WIDER: 0.5},
+        WIDE: {TWO: other, WIDE: 1.0, WIDER: 1.0},
+        WIDER: {TWO: among, WIDE: 0.0, WIDER: 1.0},
+    }
+    facts = facts_of(table, pairs, confined, 4.0, widths, files)
+    assert (WIDER in facts.evidence.units) == is_unit
+
+
 ROTATE, ADD, MOVE = "RORX (R64, R64, I8)", "LEA_B_D32 (R64)", "LEA_B (R64)"
 
 
