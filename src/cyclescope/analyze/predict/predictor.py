@@ -83,9 +83,8 @@ class Predictor:
 
     @cached_property
     def _late(self) -> Simulation:
-        """The core with ports chosen at dispatch, in the way that was found out if it was."""
-        known = self.machine.core.binding
-        return Simulation(self.costs, STATIC) if known in ("", IDEAL) else self._likeliest
+        """The core with ports chosen at dispatch by what waits for them: more may be so than was found."""
+        return Simulation(self.costs, STATIC)
 
     @cached_property
     def _likeliest(self) -> Simulation:
@@ -201,7 +200,7 @@ class Predictor:
     def simulated(self, graph: Graph, late: bool = False) -> float | None:
         """Cycles per iteration on the simulated core, None where it cannot be simulated.
 
-        `late` chooses ports at dispatch, whether the core is known to do so or not.
+        `late` chooses ports at dispatch, in one way for all cores, whatever is known of this one.
         """
         if len(graph.instructions) > MOST_WATCHED:
             return None
