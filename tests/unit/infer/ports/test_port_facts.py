@@ -335,31 +335,11 @@ def test_what_is_not_proved_is_asked_again_in_loops_of_whole_cycles(table):
     assert len(counts) == len(whole) + len(SECOND_LOOK)
 
 
-def per_slot(table, costs):
-    """Of 512-bit and of 128-bit forms with one slot that cost this among the blocking instructions."""
-    wide = [f.id for f in table if [op.cls for op in f.operands if not op.implicit] == ["ZMM"] * 3]
-    assert len(wide) > len(costs)
-    classes = classes_of(table, WIDTHS, FILES, WIDTHS | {name: [name] for name in WIDTHS} | {FOUR: wide})
-    records = cost_records(classes, {n: {FOUR: cost} for n, cost in zip(wide, costs, strict=False)})
-    facts = facts_by_time(classes, records, StatedFrontEnd(table, slots=dict.fromkeys(wide, 1.0)))
-    narrow = table["VPADDD (XMM, XMM, XMM)"]
-    return facts.per_slot(table[wide[0]]), facts.per_slot(narrow)
-
-
 def test_members_of_classes_and_what_differs_in_width_only_are_typical(table):
     typical = set(facts_of(table, {}, {}).classes.typical)
     assert WIDTHS.keys() <= typical
     assert {"VCVTDQ2PD (ZMM, YMM)", "VBROADCASTSS (ZMM, XMM)"} <= typical
     assert typical.isdisjoint(("VCVTDQ2PD (ZMM, M256)", "VPADDD (ZMM, ZMM, ZMM)"))
-
-
-def test_slots_of_operands_wider_than_the_units_bring_two_micro_operations(table):
-    assert per_slot(table, [2.03, 1.98, 2.4] * 10 + [0.0]) == (2, 1)  # some are eliminated
-
-
-@pytest.mark.parametrize("costs", [[1.0] * 25 + [2.0] * 5, [2.0] * 25 + [1.0] * 5, [2.0] * 10])
-def test_they_bring_one_where_some_have_one_or_few_were_measured(table, costs):
-    assert per_slot(table, costs) == (1, 1)
 
 
 RING = "VPMADDUBSW (XMM, XMM, XMM)"

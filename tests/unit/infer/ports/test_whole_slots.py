@@ -16,6 +16,8 @@ from cyclescope.measure.record import FAILED, STABLE, Reading
 from cyclescope.measure.sampling import Measurement
 from cyclescope.measure.store import Store
 from cyclescope.model.dispatch_cycles import SETTLING, dispatch_cycles
+from tests.support.made.classes import classes_of, cost_records, facts_by_time
+from tests.support.made.front_ends import StatedFrontEnd
 
 SLOTS = {f"TWO {n}": 2 for n in range(6)} | {f"THREE {n}": 3 for n in range(3)} | {"ONE": 1}
 COUNTS = {"far": (21, 33), "near": (27, 29, 33), "even": (30, 42)}  # `far` leave equally many gaps
@@ -113,3 +115,26 @@ def test_failed_measurements_are_left_out(tmp_path, table):
         for variant, found in (("x20", failed), ("x22", fine)):
             store.write([(Experiment(form.id, "slots", "MOV", "", variant, kernel, 2), found)])
         assert store.readings("slots") == [Reading(form.id, "MOV", "", "x22", 5.0, 0.0, 2, STABLE)]
+
+
+FOUR = "VPADDB (XMM, XMM, XMM)"
+
+
+def per_slot(table, costs):
+    """Of 512-bit and of 128-bit forms with one slot that cost this among the blocking instructions."""
+    wide = [f.id for f in table if [op.cls for op in f.operands if not op.implicit] == ["ZMM"] * 3]
+    assert len(wide) > len(costs)
+    classes = classes_of(table, {FOUR: 4}, {FOUR: frozenset("v")}, {FOUR: wide})
+    records = cost_records(classes, {n: {FOUR: cost} for n, cost in zip(wide, costs, strict=False)})
+    facts = facts_by_time(classes, records, StatedFrontEnd(table, slots=dict.fromkeys(wide, 1.0)))
+    narrow = table["VPADDD (XMM, XMM, XMM)"]
+    return facts.per_slot(table[wide[0]]), facts.per_slot(narrow)
+
+
+def test_slots_of_operands_wider_than_the_units_bring_two_micro_operations(table):
+    assert per_slot(table, [2.03, 1.98, 2.4] * 10 + [0.0]) == (2, 1)  # some are eliminated
+
+
+@pytest.mark.parametrize("costs", [[1.0] * 25 + [2.0] * 5, [2.0] * 25 + [1.0] * 5, [2.0] * 10])
+def test_they_bring_one_where_some_have_one_or_few_were_measured(table, costs):
+    assert per_slot(table, costs) == (1, 1)
