@@ -77,6 +77,7 @@ class Timing(Meaning):
     OWN_CHAIN = "limited by its own dependency chain, which cannot be broken"
     FEW_BASES = "as fast as chains through {} bases allow"
     FEW_REGISTERS = "as fast as chains through {} registers allow"
+    IN_FLIGHT = "as fast as registers for what is in flight allow: {:.2f} with an index, for a cycle more"
 
     EXCEPTIONS = "floating-point exceptions raised: {}"
     UPPER_HALVES = (

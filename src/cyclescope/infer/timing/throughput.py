@@ -10,6 +10,7 @@ from itertools import pairwise
 import msgspec
 
 from cyclescope.infer.timing.latency_system import LinkLatency
+from cyclescope.infer.timing.laws import is_uneven
 from cyclescope.infer.timing.results import (
     AGREED,
     EXACT,
@@ -94,22 +95,33 @@ class ThroughputBuilder:
             why = withheld(Timing.OTHERS_WRITE.of(best.per_instance))
             return Throughput(None, None, None, variants, reason=why.text, cause=cause_of(why))
         kind, remark = self._kind(best, main)
+        trust = self._trust(best, main)
+        indexed, others = self._by_index(usable)
+        if kind == EXACT and not remark and self._is_in_flight(best, indexed, others):
+            remark, trust = Timing.IN_FLIGHT.of(indexed), MEDIUM if trust == HIGH else trust
         return Throughput(
             rounded(best.per_instance), rounded(best.spread / best.count), kind, variants,
-            remark.text, confidence=self._trust(best, main), cause=cause_of(remark),
-            indexed=self._slower_by_index(usable),
+            remark.text, confidence=trust, cause=cause_of(remark),
+            indexed=rounded(indexed) if indexed > MUCH * others else None,
         )  # fmt: skip
 
-    def _slower_by_index(self, usable: Sequence[Record]) -> float | None:
-        """Cycles with an index in the address, where as many instances without one are clearly faster."""
+    def _by_index(self, usable: Sequence[Record]) -> tuple[float, float]:
+        """Cycles with an index in the address, and the most of as many without one; 0 where not known."""
         sure = [r for r in usable if r.verdict == STABLE and not streams_out(self.form)]
         indexed = [r for r in sure if r.kind is Kind.INDEXED]
         counts = {r.count for r in indexed}
         others = [r.per_instance for r in sure if r.kind in _WITHOUT_INDEX and r.count in counts]
-        if not indexed or not others:
-            return None
-        cycles = min(r.per_instance for r in indexed)
-        return rounded(cycles) if cycles > MUCH * max(others) else None
+        return (min(r.per_instance for r in indexed), max(others)) if indexed and others else (0.0, 0.0)
+
+    def _is_in_flight(self, best: Record, indexed: float, others: float) -> bool:
+        """Whether registers limit a load: an index, which keeps one a cycle longer, makes it a little slower.
+
+        How many are free may depend on what else the core runs: another throughput is as true.
+        """
+        loads = all(op.read and not op.write for op in self.form.operands if op.is_memory)
+        takes = any(op.write for op in self.form.operands if op.is_register)
+        by_ports = not is_uneven(best.per_instance) or best.per_instance > LESS
+        return loads and takes and not by_ports and AGREED * others < indexed < MUCH * others
 
     def _trust(self, best: Record, main: Sequence[Record]) -> str:
         """Confidence: less where all others are clearly slower, one was seen to be faster at times, or a look

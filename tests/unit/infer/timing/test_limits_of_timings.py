@@ -242,6 +242,25 @@ def test_a_second_sequence_confirms_one_that_is_not_stable(ratio, value):
     assert throughput(*records, stream(24.0, "plain x16", 16)).value == value
 
 
+@pytest.mark.parametrize(
+    ("form", "cycles", "indexed", "told"),
+    [
+        ("KMOVB (K, M8)", 0.55, 0.578, True),
+        ("KMOVB (K, M8)", 0.55, 0.56, False),  # the same but for noise
+        ("KMOVB (K, M8)", 0.55, 0.9, False),  # other work
+        ("KMOVB (K, M8)", 0.5, 0.53, False),  # two of a cycle: ports
+        ("KMOVB (K, M8)", 0.667, 0.7, False),
+        ("KMOVB (K, M8)", 0.95, 1.0, False),
+        ("KMOVB (M8, K)", 0.55, 0.578, False),  # takes no register
+    ],
+)
+def test_an_index_shows_that_registers_in_flight_limit_a_load(form, cycles, indexed, told):
+    """Of 36 or 38 masks that are free on a Zen 4, each load has one for 21 cycles, or 22 with an index."""
+    plain, other = stream(16 * cycles, "plain x16", 16), stream(16 * indexed, "indexed x16", 16)
+    found = throughput(plain, other, form=form)
+    assert (found.confidence, "registers" in found.note) == ((MEDIUM, True) if told else (HIGH, False))
+
+
 @pytest.mark.parametrize(("ratio", "value"), [(1.02, 1.02), (1.04, 1.04)])
 def test_a_stable_sequence_that_agrees_with_one_that_is_not_tells_the_value(ratio, value):
     """Of the two loops whose difference a reading is the shorter may have been disturbed."""
