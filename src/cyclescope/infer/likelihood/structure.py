@@ -249,10 +249,12 @@ def _sets_of(
     for name in sorted(widths, key=lambda name: (-widths[name], name)):
         needed = inside[name] & before
         before.add(name)
-        if len(found) <= _LARGEST:
-            some = [atom for atom in found if needed <= atom]
-            found += [a | {name} for a in some if not any(frozenset((name, other)) in apart for other in a)]
-    return [atom for atom in found if atom and all(inside[name] <= atom for name in atom)]
+        some = [atom for atom in found if needed <= atom]
+        found += [a | {name} for a in some if not any(frozenset((name, other)) in apart for other in a)]
+        found = [a for a in found if name in a or not any(name in inside[other] for other in a)]
+        if len(found) > _LARGEST:  # those of the classes that are left would be missing
+            return found
+    return [atom for atom in found if atom]
 
 
 def _contained(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> Iterator[tuple[str, str]]:

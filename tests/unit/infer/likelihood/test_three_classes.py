@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from cyclescope.infer.likelihood.odds import sureness
-from cyclescope.infer.likelihood.structure import solve_structure
+from cyclescope.infer.likelihood.structure import searched, solve_structure
 from cyclescope.infer.likelihood.threes import evidence_of_threes, open_threes, told_by_three
 from cyclescope.infer.likelihood.unions import UnionEvidence
 
@@ -115,3 +115,16 @@ def test_classes_with_the_ports_of_one_of_three_are_no_surer():
 def test_three_of_which_one_is_no_set_of_ports_tell_nothing():
     known = [e for e in PAIRS if "add" not in e.classes]
     assert list(evidence_of_threes({NAMES: {COUNTS: 2.0}}, WIDTHS, known, SLOTS, ERROR)) == []
+
+
+def test_sets_that_no_class_can_have_do_not_count_for_there_being_too_many():
+    """Fourteen ports with two classes each, of which the second alone are known to share none."""
+    names = [f"{number:02}{kind}" for number in range(14) for kind in "ab"]
+    every = []
+    for one, other in combinations(names, 2):
+        twins, seconds = one[:2] == other[:2], one[2] == other[2] == "b"
+        every.append(UnionEvidence(one, other, {1: 0.0 if not seconds else 20.0, 2: 20.0 if twins else 0.0}))
+    found = searched(dict.fromkeys(names, 1), every)
+    assert found.bound == math.inf
+    assert found.best is not None
+    assert len(found.best.atoms) == 14
