@@ -95,7 +95,7 @@ class Capabilities(msgspec.Struct, frozen=True):
     """What a backend is and can do.
 
     `notes` say what is missing and why, `real_time` whether its cycles are a real core's, `emulated` that
-    they mean nothing at all.
+    they mean nothing at all, `threaded` that several threads may ask, each for its own batches.
     """
 
     isa: str
@@ -108,6 +108,7 @@ class Capabilities(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     real_time: bool = True
     emulated: bool = False
+    threaded: bool = False
 
     @property
     def identity(self) -> Identity:

@@ -300,7 +300,7 @@ class NativeBackend:
         return Capabilities(
             self._hello.isa, "native runner", self._cpu, clock, self._counters, self._hello.leaves,
             self._hello.xcr0, (*self._notes, *notes), real_time=not self._hello.emulated,
-            emulated=self._hello.emulated,
+            emulated=self._hello.emulated, threaded=True,
         )  # fmt: skip
 
     def read(self, paths: Sequence[str]) -> list[str | None]:

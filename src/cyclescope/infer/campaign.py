@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 import msgspec
 
 from cyclescope.backend.base import Backend, Effort
-from cyclescope.backend.native import NativeBackend
 from cyclescope.infer.again import Disturbed, disturbed
 from cyclescope.infer.kept import is_current, results_file
 from cyclescope.infer.ports.approach import Approach
@@ -144,10 +143,8 @@ class Campaign:
             sampler = Sampler(self.backend, CAREFUL, batch=500)
             finished = self._settle(TIMED_AGAIN, questions, forms, sampler, deadline)
             undecided = self._undecided(planner, stored_links(self.store)) if finished else ()
-            effort = Effort(target=UNDECIDED_CYCLES)
-            sampler = Sampler(
-                self.backend, effort, least=UNDECIDED_ROUNDS, batch=100
-            )  # some run while others are found
+            effort = Effort(target=UNDECIDED_CYCLES)  # in small batches: some run while others are found
+            sampler = Sampler(self.backend, effort, least=UNDECIDED_ROUNDS, batch=100)
             finished = self._settle(TIMED_AGAIN, undecided, forms, sampler, deadline) and finished
             throttled = ThrottledChains(self.backend, self.store, planner, self._write)
             finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
@@ -193,8 +190,8 @@ class Campaign:
     def _begun_facts(self, deadline: float) -> tuple[int, Iterable[Asked]]:
         """Ask what predictions and cards need: without an answer, or with cases that were never asked.
 
-        How many probes there are, and what they find. A runner, which several threads may ask, is asked at
-        once, since ports leave it time, unless that may end at any moment.
+        How many probes there are, and what they find. A backend that several threads may ask is asked
+        at once, since ports leave it time, unless that may end at any moment.
         """
         known = self.store.facts()
         answered = {fact.probe for fact in known if fact.is_resolved}
@@ -204,7 +201,7 @@ class Campaign:
             if probe.name not in answered
             or any((probe.name, case.subject) not in told for case in probe.cases(self.table.isa))
         ]  # fmt: skip
-        if asked and deadline == math.inf and isinstance(self.backend, NativeBackend):
+        if asked and deadline == math.inf and self.backend.capabilities().threaded:
             return len(asked), AskedMeanwhile(asked, self.backend, self.table).each()
         return len(asked), ask(asked, self.backend, self.table)
 
