@@ -23,10 +23,9 @@ from cyclescope.remarks.remark import Remark
 
 LEAST_LOOKS = 2  # at a kernel: one may be wrong as a whole
 MOST_LOOKS = 7  # at a kernel; beside neighbours that never rest the rest has no value
-LOOK_PAUSE = (
-    0.1  # seconds before a third look at cores that have neighbours, then twice as long each time: what
-)
-# disturbs lasts for a tenth to some seconds
+# Seconds before a third look at cores that have neighbours, then twice as long each time: what disturbs lasts
+# for a tenth to some seconds.
+LOOK_PAUSE = 0.1
 _FEWEST = 4  # rounds that have quarters
 
 Look = tuple[Interval, Measurement]
