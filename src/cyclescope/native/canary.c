@@ -92,16 +92,17 @@ static double clear_entry(const double *canary, const double *longer, unsigned n
     unsigned clear = 0;
     double ticks = cal()->ticks_per_cycle, best = 0;
     double wanted = shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
+    double limit = CLEAR * wanted + shared->grain / ticks;
     for (unsigned i = 0; i < n; i++) {
         double trips = (longer[i] - canary[i]) / ticks / (CANARY_LONGER - 1);
-        if (fabs(trips - wanted) <= CLEAR * wanted)
+        if (fabs(trips - wanted) <= limit)
             found[clear++] = canary[i] / ticks - trips;
     }
     for (unsigned i = 0; i < clear; i++) {
         double sum = 0;
         unsigned near = 0;
         for (unsigned j = 0; j < clear; j++)
-            if (fabs(found[j] - found[i]) <= CLEAR * wanted) {
+            if (fabs(found[j] - found[i]) <= limit) {
                 sum += found[j];
                 near++;
             }
@@ -134,7 +135,7 @@ void canary_note(const double *canary, const double *longer, unsigned n)
 double canary_limit(void)
 {
     double best = cal()->canary * cal()->ticks_per_cycle;
-    return best * (1 + CANARY_TOLERANCE) + cal()->step;
+    return best * (1 + CANARY_TOLERANCE) + shared->grain;
 }
 
 /* Core cycles that the trips of a canary take more the second time, on an undisturbed core. */
@@ -154,7 +155,7 @@ int canary_undisturbed(double trips)
 int core_undisturbed(void)
 {
     double best = cal()->canary * cal()->ticks_per_cycle, found = time_again(canary_code);
-    return found <= canary_limit() && found >= best * (1 - CANARY_TOLERANCE) - cal()->step;
+    return found <= canary_limit() && found >= best * (1 - CANARY_TOLERANCE) - shared->grain;
 }
 
 /* Core cycles of a trip through a loop of nothing, at least: they never get more. */

@@ -22,6 +22,7 @@
 #define STRETCHES 10
 #define STRETCH_CHAINS 16 /* some 20 us: long against reading both clocks */
 #define MOMENT_STEPS 300 /* of a clock within the shorter chain: it tells frequencies of 1 % apart */
+#define MOMENT_SCALE 6 /* times as long as usual it may be for that: beyond, pairs of chains take less time */
 #define MOMENT_SECONDS 5e-4 /* for so long a frequency is the same */
 #define PAIR_STEPS 2.0 /* of the clock: what rounding to them makes of the difference of two times */
 #define FEW_PAIRS (RECENT / 4) /* whose mean is right to a quarter of this: */
@@ -29,6 +30,10 @@
 #define REFRESH_SAMPLES 120
 #define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
 #define EQUAL_MAX 4000000u
+#define SCATTER_SAMPLES 256 /* before there is a scatter, which later calibrations find again */
+#define SCATTER_GRAIN 4.4  /* of the differences of two times, the lesser half are .46 of a deviation on average, and
+                            * most of a few times lie within 2.6 deviations of the least: 1.3 grains */
+#define SCATTER_MOST 30.0  /* core cycles of a grain by scatter: by more differs what was disturbed */
 
 static uint8_t *reference_short, *reference_long;
 
@@ -107,22 +112,57 @@ static uint32_t times(double wanted, double one, uint32_t most)
     return found > most ? most : found > 1 ? (uint32_t)found + 1 : 1;
 }
 
+static double longer_than(double time, double limit)
+{
+    return time > limit ? time : limit;
+}
+
+/* A fine clock tells more than a core repeats: to serialise it takes some cycles more or less. By what times of one
+ * code differ from the next one's: those of another frequency, or beside a neighbour, are further apart than
+ * half of them. Nothing makes a core more regular than it is, so that the least is kept. */
+static void note_scatter(const double *v, unsigned n)
+{
+    static double apart[MAX_SAMPLES];
+    for (unsigned i = 1; i < n; i++)
+        apart[i - 1] = fabs(v[i] - v[i - 1]);
+    double found = SCATTER_GRAIN * mean_of_lesser(apart, n - 1), most = SCATTER_MOST * cal()->ticks_per_cycle;
+    found = longer_than(found < most ? found : most, cal()->step);
+    if (shared->grain == 0 || found < shared->grain)
+        shared->grain = found;
+}
+
+static void first_scatter(double ticks_per_cycle)
+{
+    static double v[SCATTER_SAMPLES];
+    cal()->ticks_per_cycle = ticks_per_cycle;
+    shared->grain = 0;
+    for (unsigned i = 0; i < SCATTER_SAMPLES; i++)
+        v[i] = time_again(canary_code);
+    note_scatter(v, SCATTER_SAMPLES);
+}
+
 /* On a slow clock, everything that is timed has to be longer. */
 static void find_step_and_scale(void)
 {
     shared->scale = shared->canary_trips = 1;
     shared->entry = shared->loop_end = 0; /* perhaps of another clock */
     build_tools();
-    double step = cal()->step = find_step();
-    double long_chain = least_plain(reference_long), chain = long_chain > step ? long_chain : step;
+    cal()->step = find_step();
+    double step = cal()->step, chain = longer_than(least_plain(reference_long), step);
     shared->scale = times(REFERENCE_STEPS * step, chain, SCALE_MAX);
     double ticks = chain / (REFERENCE_COPIES * REFERENCE_LONG); /* per cycle, about */
-    double wanted = CANARY_CYCLES * ticks > CANARY_STEPS * step ? CANARY_CYCLES * ticks : CANARY_STEPS * step;
+    double wanted = longer_than(CANARY_CYCLES * ticks, CANARY_STEPS * step);
     shared->canary_trips = 8; /* enough to time one */
     build_tools();
     double trip = (least_plain(canary_longer) - least_plain(canary_code)) / (8 * (CANARY_LONGER - 1));
     shared->canary_trips = times(wanted, trip > ticks ? trip : ticks, CANARY_TRIPS_MAX);
     build_tools();
+    first_scatter(ticks);
+    uint32_t long_enough = times(MOMENT_STEPS * shared->grain, REFERENCE_COPIES * ticks, SCALE_MAX);
+    if (long_enough <= MOMENT_SCALE && long_enough > shared->scale) {
+        shared->scale = long_enough;
+        build_tools();
+    }
 }
 
 static double seconds(void)
@@ -228,7 +268,8 @@ void calibrate(const struct calibrate *request, struct calibration *out)
     double a = low_cluster(c.low, n, &members, &width);
     double b = low_cluster(c.high, n, &members, &width);
     set_ticks((b - a) / reference_cycles());
-    shared->moment = !counters_usable() && a > MOMENT_STEPS * cal()->step ? moment_cycles(&c, n) : 0;
+    note_scatter(c.canary, n);
+    shared->moment = !counters_usable() && a > MOMENT_STEPS * shared->grain ? moment_cycles(&c, n) : 0;
     cal()->spread = width / b;
     if (shared->moment > 0)
         at_one_frequency(&c, n);
@@ -275,7 +316,7 @@ static unsigned last_pairs(double *v)
 /* By how much two pairs of one frequency differ at most. */
 static double pair_limit(double longer)
 {
-    return PAIR_STEPS * cal()->step + MOMENT_SAME * longer;
+    return PAIR_STEPS * shared->grain + MOMENT_SAME * longer;
 }
 
 /* Mean of pairs, for the steps of a coarse clock dither themselves, but for those that something interrupted. 0 where

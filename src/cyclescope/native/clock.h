@@ -30,6 +30,7 @@ uint8_t *build_loop(uint8_t *at, const uint8_t *body, size_t bytes, unsigned cop
 
 /* clusters.c */
 double median_of(const double *v, unsigned n); /* 0 where there are none */
+double mean_of_lesser(double *v, unsigned n); /* of the lesser half of two or more, which it sorts */
 
 /* canary.c */
 extern uint8_t *canary_code, *canary_longer; /* the second makes CANARY_LONGER times as many trips */

@@ -18,7 +18,7 @@ static void sort_ascending(double *v, unsigned n)
         }
 }
 
-/* Mean of the samples within 1.3 clock steps and 0.3 % of the smallest that has company: quantisation
+/* Mean of the samples within 1.3 grains of the clock and 0.3 % of the smallest that has company: quantisation
  * dithers itself, so this mean is unbiased where minimum and median are not. A sample in a hundred is too
  * short by a hiccup of the clock, and alone. */
 double low_cluster(const double *v, unsigned n, unsigned *members, double *width)
@@ -29,7 +29,7 @@ double low_cluster(const double *v, unsigned n, unsigned *members, double *width
     memcpy(sorted, v, n * sizeof *v);
     sort_ascending(sorted, n);
     for (unsigned first = 0; first < n; first++) {
-        double limit = sorted[first] + 1.3 * cal()->step + TOLERANCE * sorted[first];
+        double limit = sorted[first] + 1.3 * shared->grain + TOLERANCE * sorted[first];
         while (to < n && sorted[to] <= limit)
             to++;
         from = first;
@@ -49,4 +49,13 @@ double median_of(const double *v, unsigned n)
     memcpy(sorted, v, n * sizeof *v);
     sort_ascending(sorted, n);
     return n ? sorted[n / 2] : 0;
+}
+
+double mean_of_lesser(double *v, unsigned n)
+{
+    double sum = 0;
+    sort_ascending(v, n);
+    for (unsigned i = 0; i < n / 2; i++)
+        sum += v[i];
+    return sum / (n / 2);
 }

@@ -19,6 +19,7 @@ struct shared {
     uint32_t scale;       /* of the loops that the clock is calibrated with */
     uint32_t canary_trips;
     double known_nop; /* of the last request that had one */
+    double grain;    /* ticks that two times of one code may differ by: a step of the clock, or its scatter */
     double moment;   /* core cycles of the shorter reference chain and its entry; 0: the clock is too coarse */
     double entry;    /* core cycles of entering and leaving the canary, when last undisturbed; 0: never */
     double loop_end; /* core cycles of the end of a loop that fills the front end, per trip */

@@ -8,7 +8,8 @@
  * fills the front end takes a whole number of cycles more, which depends on the loop's length and place, unless
  * it is long. A kernel that did not run last takes some cycles more to be entered, and so does, now and then, other code
  * of whose decoded instructions the kernel before it has taken the place. A neighbour takes from the
- * front end. Another program may take the CPU after the clock was asked, one time in sixteen.
+ * front end. Another program may take the CPU after the clock was asked, one time in sixteen; to ask it takes some
+ * cycles more or less.
  */
 #define _GNU_SOURCE
 #include "worker.h"
@@ -35,7 +36,7 @@ sigjmp_buf fault_return;
 volatile sig_atomic_t fault_armed;
 struct fault fault;
 
-static double away, hiccup, cold, evicted, states, uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
+static double away, jitter, hiccup, cold, evicted, states, uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
 static int counts, moves;
 
 const uint8_t arch_reference[] = {'a'};
@@ -76,16 +77,16 @@ static void pass(double more)
     ticks += more * ticks_per_cycle();
 }
 
+static uint32_t state = 1;
 static unsigned chance(unsigned below)
 {
-    static uint32_t state = 1;
     state = state * 1664525u + 1013904223u;
     return (state >> 16) % below;
 }
 
 uint64_t arch_ticks(void)
 {
-    pass(20 + chance(3));
+    pass(20 + chance(3) + chance(1 + (unsigned)jitter) + chance(1 + (unsigned)jitter));
     return (uint64_t)(floor(ticks / step) * step);
 }
 
@@ -304,9 +305,10 @@ static double option(const char *name, double otherwise)
 
 static void set_up(void)
 {
-    away = option("AWAY", 0), cold = option("COLD", 100), evicted = option("EVICTED", 0), states = option("STATES", 1), hiccup = option("HICCUP", 0);
+    away = option("AWAY", 0), jitter = option("JITTER", 0), cold = option("COLD", 100), evicted = option("EVICTED", 0), states = option("STATES", 1), hiccup = option("HICCUP", 0);
     width = option("WIDTH", 8), slower = option("SLOWER", 1), uneven = option("UNEVEN", 0), chained = option("CHAINED", 0), stored = option("STORED", 0), wander = option("WANDER", 0);
     from = option("FROM", 0), until = option("UNTIL", INFINITY), period = option("PERIOD", 0);
+    state = (uint32_t)option("SEED", 1);
     counts = option("COUNTERS", 1) != 0, moves = option("MOVES", 0) != 0;
     if (!counts)
         rate = 0.7, step = 26;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 
 import pytest
@@ -30,6 +31,13 @@ def looks(program):
         return map(float, done.stdout.splitlines()[-1].split())
 
     return run
+
+
+def _seed():
+    """Of the fake core's own chance; printed where a test fails."""
+    seed = random.randrange(1, 1 << 31)
+    print("SEED", seed)
+    return seed
 
 
 def truth(body, width=8):
@@ -88,7 +96,7 @@ def test_what_entering_a_kernel_takes_is_no_part_of_it(core, cold):
     """A kernel that did not run last is entered more slowly; few trips are read after other code."""
     found = core(*wide(NOPS, ALUS), (CHAIN, 0), COLD=cold, COUNTERS=0, rounds=20)
     by_kernel = [[r.cycles for r in found.readings if r.kernel == number] for number in range(3)]
-    assert [sum(cycles) / len(cycles) for cycles in by_kernel] == pytest.approx([1.0] * 3, rel=0.003)
+    assert [sum(cycles) / len(cycles) for cycles in by_kernel] == pytest.approx([1.0] * 3, rel=0.005)
 
 
 @pytest.mark.parametrize("slower", [1.15, 1.5])
@@ -161,6 +169,29 @@ def test_a_frequency_that_jumps_is_followed_where_the_clock_is_fine(core):
     assert off[int(0.95 * len(off))] < 0.004
     assert off[-1] < 0.01
     assert sum(r.status == OK for r in found.readings) > 0.98 * len(off)
+
+
+@pytest.mark.parametrize("wander", [0.0, 0.02])
+@pytest.mark.parametrize("jitter", [6, 12])
+def test_a_clock_finer_than_what_a_core_repeats(core, jitter, wander):
+    """Of up to 12 or 24 cycles more or less, few samples are lost, and none is a neighbour's."""
+    bodies = (CHAIN, 0), ("aaa", 0), *wide(NOPS, ALUS, "n")
+    found = core(*bodies, COUNTERS=0, STEP=2, JITTER=jitter, WANDER=wander, WIDTH=6, rounds=40, SEED=_seed())
+    assert {r.status for r in found.readings} == {OK}
+    assert sum(r.rejected for r in found.readings) < 0.25 * samples(found)
+    assert sum(r.disturbed for r in found.readings) < 0.05 * samples(found)
+    off = sorted(abs(r.cycles / truth(bodies[r.kernel][0], 6) - 1) for r in found.readings)
+    assert off[int(0.9 * len(off))] < 0.008
+
+
+@pytest.mark.parametrize("slower", [1.08, 1.3, 2.0])
+def test_a_neighbour_is_seen_where_the_clock_is_finer_than_what_a_core_repeats(core, slower):
+    options = {"SLOWER": slower, "PERIOD": 0.0006, "FROM": 0.5, "UNTIL": 1.0, "JITTER": 12, "SEED": _seed()}
+    found = core(*wide(NOPS, ALUS, "cn"), COUNTERS=0, STEP=2, rounds=50, **options)
+    good = [r for r in found.readings if r.status == OK]
+    wrong = [r for r in good if abs(r.cycles / truth((NOPS, ALUS, "cn")[r.kernel]) - 1) > 0.03]
+    assert len(good) > 0.9 * len(found.readings)
+    assert len(wrong) < 0.02 * len(good)
 
 
 def test_what_nearly_counts_cycles_is_rounded_to_them(core):
@@ -290,7 +321,7 @@ def test_the_clock_s_chain_is_none_beside_a_neighbour(core, chained, step):
     off = sorted(abs(r.cycles / FORWARDING - 1) for r in found.readings if r.status == OK)
     assert len(off) > 80
     assert off[int(0.9 * len(off))] < 0.005
-    assert off[-1] < 0.01
+    assert off[-1] < 0.03, "one in two hundred by two per cent, whatever the seed"
 
 
 def test_a_chain_beside_a_neighbour_that_never_rests(core):
