@@ -219,8 +219,11 @@ class Classes:
         return min((turns for turns in alike if turns is not None), default=1)
 
     def _shown_turns(self, name: str, costs: Mapping[str, Mapping[str, float]]) -> int | None:
-        """What shorter vectors show of it; None where it costs none of them anything."""
+        """What shorter vectors show of it; None where it costs none of them anything.
+
+        Not those that need ports of another register file as well: these may be what limits them.
+        """
         among = costs.get(name, {}).items()
-        some = [v for other, v in among if "v" in self.files.get(other, ()) and v < HALVES]
+        some = [v for other, v in among if self.files.get(other, frozenset()) == {"v"} and v < HALVES]
         whole = [round(cost) for cost in some if abs(cost - round(cost)) < ALIKE]
         return max([1, *whole]) if max(some, default=0.0) > ALIKE else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean, median
 from typing import Protocol
@@ -99,17 +99,32 @@ class PortFacts:
 
     @cached_property
     def _per_slot(self) -> dict[int, int]:
-        """Micro-operations that one slot of forms with operands of so many bits brings, where not one."""
+        """Micro-operations that one slot of forms with operands of so many bits brings, where not one.
+
+        Where too few forms tell it, it is what blocking instructions of the widest vectors take.
+        """
         found: dict[int, list[float]] = {}
         for form in self.classes.typical:
             if ONE_SLOT[0] < self.front_end.slots.get(form, 0.0) < ONE_SLOT[1]:
-                some = self.confined.get(form, {})
-                costs = [v for name, v in some.items() if "m" not in self.classes.files[name] and v < HALVES]
-                most = max(costs, default=0.0)
+                most = max(self._turns_taken(form), default=0.0)
                 if most > EITHER:
                     found.setdefault(register_bits(self.table[form]), []).append(most)
         lowest = {bits: sorted(v)[int(len(v) * _FEW)] for bits, v in found.items() if len(v) >= 1 / _FEW}
-        return {bits: round(median(found[bits])) for bits, low in lowest.items() if low > 1 + EITHER}
+        shown = {bits: round(median(found[bits])) if low > 1 + EITHER else 1 for bits, low in lowest.items()}
+        return {bits: turns for bits, turns in (self._of_widest | shown).items() if turns > 1}
+
+    @property
+    def _of_widest(self) -> dict[int, int]:
+        """Turns that blocking instructions of the widest vectors take, by the bits of these."""
+        heads = [name for name, files in self.classes.files.items() if files == {"z"}]
+        turns = [self.classes.turns_of(name, self.confined) for name in heads]
+        return {register_bits(self.table[heads[0]]): min(turns)} if heads else {}
+
+    def _turns_taken(self, form: str) -> Iterator[float]:
+        """Turns that a form takes of the ports of each class; what blocks these may itself take several."""
+        for name, instances in self.confined.get(form, {}).items():
+            if "m" not in self.classes.files[name] and instances < HALVES:
+                yield instances * self.classes.turns_of(name, self.confined)
 
     def per_slot(self, form: InstructionForm) -> int:
         """Micro-operations that a slot of a form brings: two where the core's units are half as wide."""

@@ -117,15 +117,21 @@ def test_failed_measurements_are_left_out(tmp_path, table):
         assert store.readings("slots") == [Reading(form.id, "MOV", "", "x22", 5.0, 0.0, 2, STABLE)]
 
 
-FOUR = "VPADDB (XMM, XMM, XMM)"
+FOUR, WIDE, BOTH = "VPADDB (XMM, XMM, XMM)", "VPADDB (ZMM, ZMM, ZMM)", "CVTPD2PI (MM, XMM)"
 
 
-def per_slot(table, costs):
-    """Of 512-bit and of 128-bit forms with one slot that cost this among the blocking instructions."""
+def per_slot(table, costs, own=None, among=FOUR):
+    """Of 512-bit and of 128-bit forms with one slot that cost this among blocking instructions of a class.
+
+    `own` is what blocking instructions of 512 bits cost others.
+    """
     wide = [f.id for f in table if [op.cls for op in f.operands if not op.implicit] == ["ZMM"] * 3]
     assert len(wide) > len(costs)
-    classes = classes_of(table, {FOUR: 4}, {FOUR: frozenset("v")}, {FOUR: wide})
-    records = cost_records(classes, {n: {FOUR: cost} for n, cost in zip(wide, costs, strict=False)})
+    files = {FOUR: frozenset("v"), BOTH: frozenset("vx")} | ({WIDE: frozenset("z")} if own else {})
+    widths = {name: 4 if name == FOUR else 2 for name in files}
+    classes = classes_of(table, widths, files, {name: wide if name == FOUR else [name] for name in files})
+    confined = {n: {among: cost} for n, cost in zip(wide, costs, strict=False)}
+    records = cost_records(classes, confined | ({WIDE: own} if own else {}))
     facts = facts_by_time(classes, records, StatedFrontEnd(table, slots=dict.fromkeys(wide, 1.0)))
     narrow = table["VPADDD (XMM, XMM, XMM)"]
     return facts.per_slot(table[wide[0]]), facts.per_slot(narrow)
@@ -138,3 +144,23 @@ def test_slots_of_operands_wider_than_the_units_bring_two_micro_operations(table
 @pytest.mark.parametrize("costs", [[1.0] * 25 + [2.0] * 5, [2.0] * 25 + [1.0] * 5, [2.0] * 10])
 def test_they_bring_one_where_some_have_one_or_few_were_measured(table, costs):
     assert per_slot(table, costs) == (1, 1)
+
+
+TURNS = {FOUR: 2.0, WIDE: 1.0}  # of a class of 512 bits, whose instances take two turns of a port each
+
+
+@pytest.mark.parametrize(("costs", "slots"), [([1.0] * 30, 2), ([0.5] * 30, 1), ([1.0] * 25 + [0.5] * 5, 1)])
+def test_what_costs_instructions_that_take_two_turns_one_of_them_takes_as_many(table, costs, slots):
+    """What takes turns of ports that shorter vectors fill the front end with costs none of these anything."""
+    assert per_slot(table, costs, TURNS, WIDE) == (slots, 1)
+
+
+@pytest.mark.parametrize(("own", "slots"), [(TURNS, 2), ({FOUR: 1.0, WIDE: 1.0}, 1)])
+def test_where_too_few_forms_tell_it_blocking_instructions_do(table, own, slots):
+    assert per_slot(table, [own[FOUR]] * 3, own) == (slots, 1)
+
+
+@pytest.mark.parametrize(("own", "slots"), [(TURNS, 2), ({FOUR: 0.0, WIDE: 1.0}, 1)])
+def test_instructions_of_two_register_files_do_not_tell_turns(table, own, slots):
+    """Something else may limit them."""
+    assert per_slot(table, [1.0], own | {BOTH: 1.0}) == (slots, 1)
