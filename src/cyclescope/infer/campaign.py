@@ -60,7 +60,7 @@ from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
-from cyclescope.probe.catalogue import NEEDED, TOLD, chosen
+from cyclescope.probe.catalogue import NEEDED, chosen
 from cyclescope.probe.meanwhile import AskedMeanwhile
 from cyclescope.probe.run import Asked, ask
 
@@ -197,7 +197,7 @@ class Campaign:
         answered = {fact.probe for fact in known if fact.is_resolved}
         told = {(fact.probe, fact.subject) for fact in known}
         asked = [
-            probe for probe in chosen((*NEEDED, *TOLD))
+            probe for probe in chosen(NEEDED)
             if probe.name not in answered
             or any((probe.name, case.subject) not in told for case in probe.cases(self.table.isa))
         ]  # fmt: skip

@@ -77,6 +77,9 @@ VECTOR_STATES, SSE_IN_A_ROW = "vector-states", "SSE one after the other, upper h
 ASKED_IN_A_ROW, ASKED_UPDATE = "ADDPS (XMM, XMM)", "ADD (M64, I8)"
 """A probe whose facts are conditions of latencies, its subject for them, and the forms that are asked."""
 
+CLEARING = "VZEROUPPER"
+"""What clears the upper halves of vectors: the same probe's subject for what chains take longer by it."""
+
 CACHES, CACHE_LEVELS = "caches", ("first", "second", "third")
 """A probe whose facts say how long loads take that are further away, and its levels."""
 

@@ -113,11 +113,9 @@ PROBES: Mapping[str, Probe] = {
 
 NEEDED: Sequence[str] = (
     RENAMING, FORWARDING, BANKS, CROSSING, FUSION, CONSUMERS, STACK_ENGINE, SCHEDULER,
-    CODE_LINES, ADDRESSING, FUSED_BRANCHES,
+    CODE_LINES, ADDRESSING, FUSED_BRANCHES, VECTOR_STATES,
 )  # fmt: skip
 """Probes whose facts predictions need (`model.behaviour`)."""
-TOLD: Sequence[str] = (VECTOR_STATES,)
-"""Probes whose facts are conditions of what is told of forms, though predictions do not know the state."""
 
 
 def chosen(names: Sequence[str]) -> list[Probe]:

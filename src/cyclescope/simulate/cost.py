@@ -108,7 +108,7 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         A sum is put into the one, and its old value into the other. What clears a part of every vector
         register leaves nothing of one in another.
         """
-        if self._is_for_each:
+        if self.is_for_each:
             return source.name != target.name
         if source.name != target.name or source.part != "register":
             return False
@@ -116,7 +116,7 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         return name in mnemonics("exchanges") or (name in mnemonics("sums") and source.name == "op2")
 
     @cached_property
-    def _is_for_each(self) -> bool:
+    def is_for_each(self) -> bool:
         """Whether the form does one thing to each register of a file: it reads and writes several alone."""
         operands = self.form.operands
         each = all(op.is_register and op.implicit and op.read and op.write for op in operands)
@@ -346,6 +346,8 @@ def _work(
         for some in (ends.targets, stored)
     )
     early = tuple(0.0 if ends.is_address(s) and not idiom else None for s in ends.sources)
+    if ends.is_for_each:  # which operation is for which register is not known: none holds up the others
+        every, leads = 0, (None,) * len(ends.sources)
     loads = any(op.is_memory and op.read for op in ends.form.operands)
     work: list[Work] = []
     for op in operations:

@@ -26,13 +26,12 @@ from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.model.machine import MEASURED, Core, Operation
 from cyclescope.model.ports import notation
 from cyclescope.model.schema import decode, encode
-from cyclescope.probe.catalogue import NEEDED, PROBES, TOLD
+from cyclescope.probe.catalogue import NEEDED, PROBES
 from cyclescope.remarks.ports import NoPorts, Usage
 from cyclescope.remarks.timing import Cause
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.passing import Passing
 
-ASKED = (*NEEDED, *TOLD)
 MACHINE = "MadeByHand 6-1-1 skylake"
 FORMS = (
     "IMUL (R64, R64)", "SHL (R64, I8)", "VPADDD (XMM, XMM, XMM)", "MOV (R64, M64)", "MOV (M64, R64)",
@@ -351,9 +350,9 @@ def test_a_run_for_a_model_asks_what_predictions_need(table, tmp_path):
             assert Campaign(table, backend, store, told.append).run(request, {})
         facts = store.facts()
         model = build_model(store, table)
-    assert {fact.probe for fact in facts} == set(ASKED)
-    unanswered = set(ASKED) - {fact.probe for fact in facts if fact.is_resolved}
-    assert [(p.done, p.total) for p in told if p.stage == CORE_FACTS][len(ASKED) :] == (
+    assert {fact.probe for fact in facts} == set(NEEDED)
+    unanswered = set(NEEDED) - {fact.probe for fact in facts if fact.is_resolved}
+    assert [(p.done, p.total) for p in told if p.stage == CORE_FACTS][len(NEEDED) :] == (
         [(1, 1)] if unanswered else []
     )  # the second run asked again only what had no answer
     assert len(unanswered) <= 1
@@ -368,7 +367,7 @@ def test_a_run_asks_again_where_a_probe_has_new_cases(table, tmp_path):
     with closing(Store(tmp_path / "store.sqlite", MACHINE)) as store:
         backend = SimulatedBackend(load_model("skylake"))
         for _ in range(2):
-            for name in ASKED if not told else ():
+            for name in NEEDED if not told else ():
                 subjects = [case.subject for case in PROBES[name].cases("x86-64")]
                 some = subjects[1:] if name == "fusion" else subjects
                 store.write_probe(name, [Fact(name, one, CoreAnswer.EXECUTED) for one in some], ())

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.model.machine import EXTRACTED, MEASURED, Operation, Provenance
+from cyclescope.model.facts import CLEARING, VECTOR_STATES, CoreAnswer, Fact
+from cyclescope.model.machine import EXTRACTED, MEASURED, FormCost, Operation, Provenance
 from tests.support.code.blocks import A, B, C, block, changed, toy
 
 TWO = Operation((A, B, C), 2.0)
@@ -61,3 +62,32 @@ def test_what_an_update_stored_waits_for_no_load_where_none_is_needed(back, expe
     }  # fmt: skip
     machine = changed(toy(), ADD_M64_R64={"latencies": known, "slots": 2.0})
     assert simulated(machine, "add [rdx], rbx; add rax, 24") == pytest.approx(expected, rel=0.02)
+
+
+CLEARED = FormCost(2.0, (Operation((A, B), 2.0),), throughput=1.0)
+CHAIN = "vaddpd ymm0, ymm0, ymm1; vpaddd ymm2, ymm2, ymm3; vzeroupper"
+
+
+def clearing(longer=None):
+    """A machine that has VZEROUPPER, of which a probe found how much longer chains take by it."""
+    machine = msgspec.structs.replace(toy(), forms=toy().forms | {"VZEROUPPER": CLEARED})
+    facts = () if longer is None else (Fact(VECTOR_STATES, CLEARING, CoreAnswer.VALUE, longer, 0.06),)
+    return msgspec.structs.replace(machine, facts=facts, provenance=Provenance(MEASURED))
+
+
+def test_what_clears_all_vectors_makes_none_wait_for_another():
+    """The chain of each register goes through it, and through nothing else."""
+    assert simulated(clearing(), CHAIN) == pytest.approx(5)  # VADDPD takes 4, and what is unknown 1
+    assert simulated(clearing(), "vmulpd ymm0, ymm4, ymm5; vzeroupper; vpaddd ymm0, ymm0, ymm1") < 3
+
+
+@pytest.mark.parametrize(("longer", "expected"), [(0.0, 4), (-0.05, 4), (0.46, 5), (1.0, 5)])
+def test_what_takes_chains_no_longer_needs_no_cycle_and_no_port(longer, expected):
+    found = Predictor(clearing(longer)).predict(block(CHAIN), simulate=False)
+    assert found.bounds["loop_carried"] == expected
+    assert sum(found.port_cycles) == pytest.approx(2.0 + 2.0 * (expected == 5))
+    assert simulated(clearing(longer), CHAIN) == pytest.approx(expected)
+
+
+def test_what_takes_chains_no_longer_is_no_quicker_alone():
+    assert Predictor(clearing(0.0)).predict(block("vzeroupper"), simulate=False).cycles == 1.0

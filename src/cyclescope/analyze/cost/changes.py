@@ -30,6 +30,15 @@ def merging(form: InstructionForm, cost: FormCost) -> FormCost:
     return msgspec.structs.replace(cost, latencies={**pairs, **cost.latencies})
 
 
+def clearing(form: InstructionForm, cost: FormCost) -> FormCost:
+    """The cost of what clears a part of each vector register where that takes chains no time.
+
+    No operation is done in no time: the renamer does it, and no port.
+    """
+    pairs = {f"{op.name}->{op.name}": 0.0 for op in form.operands}
+    return msgspec.structs.replace(cost, latencies=pairs, operations=(), resources={})
+
+
 def _is_narrow(op: Operand) -> bool:
     """Whether an operand is a part of a general register that leaves the rest as it is."""
     return op.is_register and op.width < LEAST_WHOLE and (op.file or domain(op.cls)) == "r"

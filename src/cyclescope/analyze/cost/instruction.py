@@ -10,6 +10,7 @@ import msgspec
 
 from cyclescope.analyze.cost.changes import (
     LEAST_PROVED,
+    clearing,
     merging,
     settled,
     slots_of,
@@ -35,7 +36,7 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.behaviour.published import CoreBehaviour, MoreWork
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel, Operation
-from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Units
+from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Units
 
 _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
 _PLAIN = CostVariant()
@@ -263,6 +264,8 @@ class PlacedCosts:
         found = known_cost(form, self.machine)
         if found is not None and self.behaviour.merges:
             found = merging(form, found)
+        if found is not None and self.behaviour.clears_at_once and Ends(form).is_for_each:
+            found = clearing(form, found)
         if found is None or not self.is_slower_x87(form):
             return found
         most = self.behaviour.x87_most

@@ -71,7 +71,7 @@ class AllEnds(Ends, frozen=True):
     def is_usual(self) -> bool:
         """Whether no two of its ends are apart, and no base of an address is moved on."""
         name, moved = self.form.mnemonic, any([op.role == "base" for op in self.form.operands])  # noqa: C419 - quicker
-        return not (moved or self._is_for_each or name in mnemonics("exchanges") or name in mnemonics("sums"))
+        return not (moved or self.is_for_each or name in mnemonics("exchanges") or name in mnemonics("sums"))
 
 
 class PlacedLatencies:

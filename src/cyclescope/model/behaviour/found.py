@@ -32,6 +32,7 @@ from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     ADDRESSING,
     BANKS,
+    CLEARING,
     CONSTANT_BITS,
     CONSUMERS,
     CROSSING,
@@ -47,6 +48,7 @@ from cyclescope.model.facts import (
     STACK_MOVES,
     STACK_UPDATE,
     THREES,
+    VECTOR_STATES,
     WHOLE_BITS,
     Addressed,
     CoreAnswer,
@@ -96,6 +98,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1)
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts, nops),
         late_loads=_late_loads(facts), loaded_stores=_loaded_stores(facts), addressing=_addressing(facts),
         branches_apart=_branches_apart(facts), trailed=trailed(facts, isa),
+        clears_at_once=_clears_at_once(facts),
     )  # fmt: skip
 
 
@@ -167,6 +170,12 @@ def _stack_update(facts: Sequence[Fact]) -> float:
 def _stack_moves(facts: Sequence[Fact]) -> bool:
     asked = (fact for fact in facts if fact.probe == STACK_ENGINE and fact.subject == STACK_MOVES)
     return any(fact.answer is CoreAnswer.EXECUTED for fact in asked)
+
+
+def _clears_at_once(facts: Sequence[Fact]) -> bool:
+    """Whether chains take no longer by what clears the upper halves of all vectors."""
+    asked = (f for f in facts if (f.probe, f.subject) == (VECTOR_STATES, CLEARING) and f.value is not None)
+    return any(abs(fact.value or 0.0) + (fact.error or 0.0) < _LATER for fact in asked)
 
 
 def _rates(facts: Sequence[Fact], subjects: Mapping[int, str]) -> dict[int, Fact]:

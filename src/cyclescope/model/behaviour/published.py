@@ -147,6 +147,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     only compares, fused with a branch, is executed where branches are, and takes no port of additions.
     `loaded_stores` says what stores take that are loaded again at once.
     `trailed` are kinds of instructions that share their slots with a NOP right behind them.
+    `clears_at_once`: what clears the upper halves of all vectors takes chains through them no time.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -171,6 +172,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     addressing: Addressing = Addressing()
     branches_apart: bool = False
     trailed: frozenset[BeforeNop] = frozenset()
+    clears_at_once: bool = False
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the one behind it are one micro-operation."""

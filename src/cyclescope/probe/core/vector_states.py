@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import ASKED_IN_A_ROW, SSE_IN_A_ROW, VECTOR_STATES, CoreAnswer
+from cyclescope.model.facts import ASKED_IN_A_ROW, CLEARING, SSE_IN_A_ROW, VECTOR_STATES, CoreAnswer
 from cyclescope.probe.code import PARALLEL, KernelLine, written
 from cyclescope.probe.levels import is_higher, precise, steady
 from cyclescope.probe.question import (
@@ -28,7 +28,7 @@ IN_A_ROW = 8  # of a kind: what each of them takes longer is eight times as much
 LEAST_CYCLES = 0.25  # so large an error may be, however small the value is
 _ASKED, _BESIDE = "asked", "beside"  # a reading, and what it is longer than
 _WAITS, _FREE = "waits", "free"
-_ISA, _CLEAR = "x86-64", "VZEROUPPER"
+_ISA, _CLEAR = "x86-64", CLEARING
 _SSE, _VEX_128 = f"{ASKED_IN_A_ROW}: @ c", "VADDPS (XMM, XMM, XMM): @ @ c"
 _WIDE = {128: _VEX_128, 256: "VADDPS (YMM, YMM, YMM): @ @ c", 512: "VADDPS (ZMM, ZMM, ZMM): @ @ c"}
 _SET = "VMOVUPS (YMM, M256): @ p"  # all of a register, the upper half as well
