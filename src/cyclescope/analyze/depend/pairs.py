@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import mnemonics
-from cyclescope.model.behaviour.nops import trails
+from cyclescope.model.behaviour.nops import before_nop, is_nop
 from cyclescope.model.behaviour.published import CoreBehaviour
 
 
@@ -55,28 +55,29 @@ def joined_moves(instructions: Sequence[BlockInstruction], behaviour: CoreBehavi
 
 
 def trailing_nops(instructions: Sequence[BlockInstruction], behaviour: CoreBehaviour) -> set[int]:
-    """Positions of NOPs that share the slot of what is before them, which is none with a NOP already."""
+    """Positions of NOPs that share the slot of what is before them.
+
+    So do as many NOPs next to each other as the core has in a slot; another kind of instruction, if at all,
+    shares its slot with one.
+    """
     found: set[int] = set()
-    if not behaviour.trailed:
+    if not behaviour.trailed and behaviour.nops == 1:
         return found
-    for number, (one, nop) in enumerate(_followed(instructions)):
-        first, second = one.form, nop.form
-        if first is not None and second is not None and trails(first, second, behaviour.trailed):
-            found.add(number)
+    leaves = not instructions[-1].form or not _LEAVING.isdisjoint(instructions[-1].form.attributes)
+    room = 0  # for NOPs, in the slot of what is before
+    for _ in range(1 if leaves else 2):  # in copies the last is before the first of the next
+        found.clear()
+        for number, one in enumerate(instructions):
+            if one.form is not None and is_nop(one.form):
+                if room:
+                    found.add(number)
+                room = room - 1 if room else behaviour.nops - 1
+            else:
+                room = int(one.form is not None and before_nop(one.form) in behaviour.trailed)
     return found
 
 
 _LEAVING = frozenset(("branch", "conditional_branch", "call", "return"))
-
-
-def _followed(
-    instructions: Sequence[BlockInstruction],
-) -> Iterator[tuple[BlockInstruction, BlockInstruction]]:
-    """What is right before each instruction, and it: in copies the last is before the first of the next."""
-    last, first = instructions[-1], instructions[0]
-    leaves = last.form is None or not _LEAVING.isdisjoint(last.form.attributes)
-    yield (first, first) if leaves else (last, first)
-    yield from pairwise(instructions)
 
 
 def _written(instruction: BlockInstruction) -> tuple[str, int] | None:

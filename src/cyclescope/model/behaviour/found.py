@@ -98,7 +98,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1)
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts, nops),
         late_loads=_late_loads(facts), loaded_stores=_loaded_stores(facts), addressing=_addressing(facts),
         branches_apart=_branches_apart(facts), trailed=trailed(facts, isa),
-        clears_at_once=_clears_at_once(facts),
+        clears_at_once=_clears_at_once(facts), nops=nops,
     )  # fmt: skip
 
 

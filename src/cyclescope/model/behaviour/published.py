@@ -146,7 +146,8 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     `lines` how loops get their code, `addressing` what addresses cost in addition. `branches_apart`: what
     only compares, fused with a branch, is executed where branches are, and takes no port of additions.
     `loaded_stores` says what stores take that are loaded again at once.
-    `trailed` are kinds of instructions that share their slots with a NOP right behind them.
+    `trailed` are kinds of instructions that share their slots with a NOP right behind them, `nops` of which
+    share a slot next to each other.
     `clears_at_once`: what clears the upper halves of all vectors takes chains through them no time.
     """
 
@@ -172,6 +173,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     addressing: Addressing = Addressing()
     branches_apart: bool = False
     trailed: frozenset[BeforeNop] = frozenset()
+    nops: int = 1
     clears_at_once: bool = False
 
     def fuses(self, first: str, branch: str) -> bool:
