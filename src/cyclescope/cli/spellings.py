@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from cyclescope.errors import UsageError
@@ -19,12 +17,13 @@ _SAME = {
 _NOT_HERE = {
     "code": "give machine code with --hex, or a file", "code_init": "give --init",
     "code_late_init": "give --late-init",
-    "code_one_time_init": "give --one-time-init", "fixed_counters": "--config lists events",
-    "msr_config": "user space reads no such registers",
-    "range": "the rounds are in what is printed", "no_normalization": "cycles are per copy",
+    "code_one_time_init": "give --one-time-init", "msr_config": "user space reads no such registers",
+    "no_normalization": "cycles are per copy",
     "remove_empty_events": "leave them out of the list", "df": "the loop goes on for long enough",
-    "usr": "user space is what is counted", "os": "user space is what is counted", "debug": "use a debugger",
+    "debug": "use a debugger",
 }  # fmt: skip
+_ANYWAY = {"fixed_counters", "range"}  # core cycles, nanoseconds, and the least and the most of the rounds
+_ONE_VALUE = {"usr": "1", "os": "0"}  # user space is what is counted
 _SHORT = {"n": "n_measurements", "f": "fixed_counters", "l": "loop_count"}
 
 
@@ -34,11 +33,14 @@ class NanoBenchCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse with every option in our spelling."""
         own = {name for option in self.params for name in option.opts}
-        return super().parse_args(ctx, [word for arg in args for word in _spelled(arg, own)])
+        words, rest = list[str](), list(args)
+        while rest:
+            words += _spelled(rest.pop(0), own, rest)
+        return super().parse_args(ctx, words)
 
 
-def _spelled(argument: str, own: set[str]) -> list[str]:
-    """Words for one argument: options as they are called here."""
+def _spelled(argument: str, own: set[str], behind: list[str]) -> list[str]:
+    """Words for one argument: options as they are called here; takes its value from those behind it."""
     name, is_set, value = argument.partition("=")
     if (
         not name.startswith("-")
@@ -50,14 +52,26 @@ def _spelled(argument: str, own: set[str]) -> list[str]:
     meant = _meant(name.lstrip("-").replace("-", "_"))
     if meant is None:
         return [argument]
+    if meant in _ANYWAY:
+        return []
+    if meant in _ONE_VALUE:
+        _check_value(name, value if is_set else "".join(behind[:1]), _ONE_VALUE[meant])
+        del behind[: 0 if is_set else 1]
+        return []
     if meant in _NOT_HERE:
         raise UsageError(f"{name} of nanoBench is not needed here", _NOT_HERE[meant])
     return [_SAME[meant], *([value] if is_set else [])]
 
 
+def _check_value(name: str, value: str, only: str) -> None:
+    """Raise UsageError unless an option has the one value that it can have."""
+    if value != only:
+        raise UsageError(f"{name} of nanoBench can only be {only} here", "user space is what is counted")
+
+
 def _meant(name: str) -> str | None:
     """nanoBench's option of a name or its beginning, None where there is none or several."""
-    every: dict[str, Any] = {**_SAME, **_NOT_HERE}
+    every = [*_SAME, *_NOT_HERE, *_ANYWAY, *_ONE_VALUE]
     if name in every or name in _SHORT:
         return _SHORT.get(name, name)
     found = [one for one in every if one.startswith(name)]

@@ -135,9 +135,10 @@ def thread_cpus(threads: int | None, pins: str | None, link: Link) -> list[int]:
     chosen = list(cpu_list(pins)) if pins else list(usable[: threads or 0])
     count = threads or len(chosen)
     if len(chosen) != count or not set(chosen) <= set(usable) or count < 2:
+        asked = f"{count} threads" if count > 1 else "threads"
         raise UsageError(
-            f"{count} threads on CPUs {pins or 'of their own'}",
-            f"this program may use {', '.join(map(str, usable))}",
+            f"{asked} on CPUs {pins or 'of their own'}",
+            f"this program may use {', '.join(map(str, usable))}, and threads need two at least",
         )
     return chosen
 

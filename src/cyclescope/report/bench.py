@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -47,7 +47,7 @@ NOTHING_COUNTED = Counted((), ())
 
 def bench_json(
     label: str, kernel: Kernel, measured: Measurement, unroll: int, machine: str, frequency: float,
-    emulated: bool = False, aggregate: Aggregate | None = None, counted: Counted = NOTHING_COUNTED,
+    emulated: bool = False, aggregates: Sequence[Aggregate] = (), counted: Counted = NOTHING_COUNTED,
     burst: TimedBurst | None = None,
 ) -> str:  # fmt: skip
     """A measurement of a snippet as JSON; cycles are core cycles per copy of the code."""
@@ -72,8 +72,9 @@ def bench_json(
         "rounds": [],
         "counters": [],
     }
-    if aggregate is not None and not emulated:
-        data["aggregate"] = {"kind": aggregate.kind, "cycles": _rounded(aggregate.cycles)}
+    if aggregates and not emulated:
+        every = [{"kind": one.kind, "cycles": _rounded(one.cycles)} for one in aggregates]
+        data["aggregate"] = every if len(every) > 1 else every[0]
     if counted.asked and not emulated:
         data["events"] = dict(counted.values(measured, unroll))
         data["not_counted"] = counted.why_none or None
@@ -102,7 +103,7 @@ def _rounded(cycles: float) -> float:
 
 def bench_text(
     label: str, kernel: Kernel, measured: Measurement, unroll: int, machine: str, frequency: float,
-    emulated: bool = False, aggregate: Aggregate | None = None, counted: Counted = NOTHING_COUNTED,
+    emulated: bool = False, aggregates: Sequence[Aggregate] = (), counted: Counted = NOTHING_COUNTED,
     burst: TimedBurst | None = None, verbose: bool = False,
 ) -> str:  # fmt: skip
     """A measurement of a snippet in a few lines; of an emulator no number."""
@@ -121,18 +122,18 @@ def bench_text(
             f"{cycles / frequency * 1e9:.3f} ns at {frequency / 1e9:.2f} GHz on {machine}",
             f"{rounds}; {measured.accepted} samples accepted, {measured.rejected} rejected{why}",
             *([_copies(burst)] if burst is not None else []),
-            *_more(measured, unroll, aggregate, counted, verbose),
+            *_more(measured, unroll, aggregates, counted, verbose),
             *(_measurements(burst) if burst is not None and verbose else []),
         ]
     )
 
 
 def _more(
-    measured: Measurement, unroll: int, aggregate: Aggregate | None, counted: Counted, verbose: bool
+    measured: Measurement, unroll: int, aggregates: Sequence[Aggregate], counted: Counted, verbose: bool
 ) -> Iterator[str]:
     """What is only told where it is asked for."""
-    if aggregate is not None:
-        yield f"{aggregate.kind} of {aggregate.rounds} {aggregate.what}: {aggregate.cycles:.4f} core cycles"
+    for one in aggregates:
+        yield f"{one.kind} of {one.rounds} {one.what}: {one.cycles:.4f} core cycles"
     for name, value in counted.values(measured, unroll):
         why = f" ({counted.why_none})" if counted.why_none else ""
         yield f"{name}: {NOT_KNOWN}{why}" if value is None else f"{name}: {value:.2f}"

@@ -57,7 +57,7 @@ def test_bench_of_several_says_so_in_place_of_numbers():
 
 
 def test_aggregates_and_events_of_an_emulator_are_left_out():
-    extra = (Aggregate("min", 1.25, 3), Counted(("cycles",), ("cycles",)))
+    extra = ((Aggregate("min", 1.25, 3),), Counted(("cycles",), ("cycles",)))
     measured = msgspec.structs.replace(MEASURED, counters=(1.25,))
     given = ("nop", KERNEL, measured, 1, "m", 4e9)
     assert "1.25" in bench_json(*given, False, *extra)

@@ -59,6 +59,12 @@ _REMEDY: dict[str, str] = {
     DISTURBED: "`cyclescope host` says what disturbs; measure again later, or on another CPU with --cpu",
 }
 _MOST_MEASURED = 1 << 20
+_AGGREGATES: dict[str, str] = {
+    "min": "the least",
+    "median": "the median",
+    "max": "the most",
+    "avg": "the mean without the lowest and the highest fifth",
+}
 
 
 class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +83,7 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     vectors: str | None
     rounds: int
     measurements: int | None
-    aggregate: str | None
+    aggregates: tuple[str, ...]
     config: Path | None
     threads: int | None
     pins: str | None
@@ -165,9 +171,8 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
                  help="Rounds at least, each at several lengths and places of the loop."),
     click.option("--n", "measurements", type=click.IntRange(1, _MOST_MEASURED), metavar="INTEGER",
                  help="The same in nanoBench's word; with --loop measurements in all."),
-    *(click.option(f"--{name}", "aggregate", flag_value=name, help=f"Print {told} of the rounds, too.")
-      for name, told in (("min", "the least"), ("median", "the median"), ("max", "the most"),
-                         ("avg", "the mean without the lowest and the highest fifth"))),
+    *(click.option(f"--{name}", is_flag=True, help=f"Print {told} of the rounds, too.")
+      for name, told in _AGGREGATES.items()),
     click.option("--config", type=_FILE, help="Events to count, as nanoBench lists them."),
     click.option("--threads", type=click.IntRange(2, 1024),
                  help="Run it on so many CPUs at once; how much longer than alone."),
@@ -198,8 +203,12 @@ def command(link: Link, cpu: int | None, store: Path | None, as_json: bool, **gi
     X21, X28; of RISC-V sp, s0 and s1, s11. The other registers hold small numbers, vectors 1.0. Where rounds
     do not agree, the exit code is 1. nanoBench's options are understood, with one dash or two.
     """
-    asked = BenchRequest(**given)
+    aggregates = tuple([kind for kind in _AGGREGATES if given.pop(kind)])
+    asked = BenchRequest(**given, aggregates=aggregates)
     asked.check()
+    if store is not None and asked.rerun is None:
+        what = "--store has the kernel of --rerun, and keeps nothing"
+        raise UsageError(what, "leave it out, or give --rerun")
     stored = _stored(asked.rerun, store) if asked.rerun is not None else None
     events = read_events(_text_of(asked.config), str(asked.config)) if asked.config else ()
     cpus = thread_cpus(asked.threads, asked.pins, link) if asked.threads or asked.pins else []
@@ -259,19 +268,20 @@ def _written(
         return (sweep_text if asked.sweep else comparison_text)(timed, machine)
     one = timed[0]
     common = (one.snippet.name, one.snippet.kernel, one.measured, one.snippet.copies, machine, frequency)
-    extra = (one.emulated, _aggregate(asked.aggregate, one), counted, one.burst)
+    extra = (one.emulated, _aggregates(asked.aggregates, one), counted, one.burst)
     return bench_json(*common, *extra) if form == "json" else bench_text(*common, *extra, asked.verbose)
 
 
-def _aggregate(kind: str | None, one: TimedSnippet) -> Aggregate | None:
+def _aggregates(kinds: Sequence[str], one: TimedSnippet) -> tuple[Aggregate, ...]:
     """nanoBench's ways to sum up what was measured."""
-    copies = one.snippet.copies
+    copies, burst = one.snippet.copies, one.burst
     values = [value / copies for value in one.measured.rounds if not math.isnan(value)]
-    if kind is None or not values:
-        return None
-    if one.burst is not None:
-        return Aggregate(kind, one.burst.summed(kind), one.burst.measurements, "measurements")
-    return Aggregate(kind, aggregate(kind, values), len(values))
+    if not values:
+        return ()
+    if burst is not None:
+        many = burst.measurements
+        return tuple(Aggregate(kind, burst.summed(kind), many, "measurements") for kind in kinds)
+    return tuple(Aggregate(kind, aggregate(kind, values), len(values)) for kind in kinds)
 
 
 def _check(timed: Sequence[TimedSnippet]) -> None:

@@ -91,7 +91,9 @@ def sweep_of(text: str) -> Sweep:
     if match is None:
         raise UsageError(f"{shortened(text)!r} is no sweep", "write N=1..64, N=0..64:8 or N=1,2,4")
     values = range(int(match[2]), int(match[3]) + 1, max(int(match[4] or 1), 1))
-    if not 1 <= len(values) <= _MOST_VALUES:
+    if not values:
+        raise UsageError(f"{text!r} ends before it begins", "write the lesser number first: N=1..64")
+    if len(values) > _MOST_VALUES:
         raise UsageError(f"{text!r} has {len(values)} numbers", f"up to {_MOST_VALUES} can be timed together")
     return Sweep(match[1], tuple(values))
 
@@ -177,7 +179,7 @@ def _whole(program: Program) -> bytes:
         what = f"{program.source} has several sections of code"
         raise UsageError(what, f"{{function}}, one of {_names(program)}")
     code = b"".join(part.code for part in parts)
-    if len(program.functions) == 1:
+    if [one.address for one in program.functions] == [parts[0].address]:
         return _without_return(code, program.isa)
     if _without_return(code, program.isa) != code:
         what = f"{program.source} returns out of what is timed"
@@ -199,5 +201,6 @@ def _function(program: Program, name: str) -> bytes:
 
 
 def _names(program: Program) -> str:
-    """What can be chosen: functions, or labels where there are none."""
-    return ", ".join([one.name for one in program.functions] or program.labels.values()) or "none"
+    """What can be chosen: functions, and labels, the first where there are many."""
+    every = dict.fromkeys((*(one.name for one in program.functions), *program.labels.values()))
+    return shortened(", ".join(every)) or "none"

@@ -129,11 +129,22 @@ def test_the_counter_is_free_without_a_loop(in_copies, cyclescope):
     assert "r15 is needed" in in_copies("--asm", "mov r15, 1", "--loop", "2").error
 
 
-@pytest.mark.parametrize("word", ["-df", "-no_normalization", "-fixed_counters", "-f", "-code"])
+@pytest.mark.parametrize("word", ["-df", "-no_normalization", "-msr_config", "-code"])
 def test_what_is_not_here_says_why(timed, word):
     done = timed("-asm", "nop", word)
     assert done.code == 2
     assert "of nanoBench is not needed here: " in done.error
+
+
+@pytest.mark.parametrize("words", [("-f", "-range"), ("-fixed_counters",), ("-usr", "1", "--os=0")])
+def test_what_is_done_anyway_is_taken(timed, words):
+    assert timed(*words, "-asm", "nop").code == 0
+    assert timed("-asm", "nop", *words).code == 0
+
+
+@pytest.mark.parametrize("words", [("-usr", "0"), ("--os=1",), ("-usr",)])
+def test_only_user_space_is_counted(timed, words):
+    assert "of nanoBench can only be " in timed("-asm", "nop", *words).error
 
 
 def test_unclear_beginnings_are_no_option(timed):
@@ -146,6 +157,13 @@ def test_ways_to_sum_up(timed, kind, cycles):
     assert f"{kind} of 10 rounds: {cycles:.4f} core cycles" in timed("--hex", "90", f"-{kind}").out
     data = json.loads(timed("--hex", "90", f"--{kind}", "--json").out)
     assert data["aggregate"] == {"kind": kind, "cycles": cycles}
+
+
+def test_several_ways_to_sum_up(timed):
+    lines = timed("--hex", "90", "--max", "--min").out.splitlines()
+    assert [line.split()[0] for line in lines if " of 10 rounds: " in line] == ["min", "max"]
+    data = json.loads(timed("--hex", "90", "--max", "--min", "--json").out)
+    assert data["aggregate"] == [{"kind": "min", "cycles": 0.5}, {"kind": "max", "cycles": 4.5}]
 
 
 def test_pieces_beside_each_other(timed):
@@ -196,6 +214,8 @@ def test_counters_say_why_there_are_none(timed, tmp_path, monkeypatch):
     ("words", "said"),
     [(("--asm", "nop", "--threads", "2", "--pin", "0"), "2 threads on CPUs 0"),
      (("--asm", "nop", "--pin", "99999,99998"), "this program may use"),
+     (("--asm", "nop", "--pin", "0"), "threads on CPUs 0: this program may use"),
+     (("--asm", "nop", "--store", "some.sqlite"), "--store has the kernel of --rerun"),
      (("--hex", "90", "--sweep", "N=1..2"), "--sweep needs"),
      (("--hex", "90", "--function", "f"), "--function is of a file"),
      (("--hex", "9041bf01000000"), "mov r15d, 1 at byte 1: r15d counts"),

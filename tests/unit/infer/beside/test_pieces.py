@@ -60,6 +60,11 @@ def test_a_sweep_takes_some_minutes_at_most():
         sweep_of("N=0..256")
 
 
+def test_a_sweep_that_ends_before_it_begins_says_so():
+    with pytest.raises(UsageError, match="ends before it begins"):
+        sweep_of("N=4..1")
+
+
 def test_one_kernel_per_number():
     found = text_snippets(["{N}*|add rax, rbx|"], Around(), sweep_of("N=1..3"), X86)
     assert [(one.name, one.kernel.code) for one in found] == [(f"N={n}", ADD * n) for n in (1, 2, 3)]
@@ -131,6 +136,21 @@ def test_functions_of_an_object_file_that_have_no_type(tmp_path):
     assert file_snippet(made["one"], "", Around(), X86).kernel.code == IMUL
     with pytest.raises(UsageError, match=r"returns out of what is timed: .*first, second"):
         file_snippet(made["global"], "", Around(), X86)
+
+
+def test_a_function_behind_other_code_is_not_all_of_it(tmp_path):
+    """A label that other files do not see may be a function as well."""
+    lines = [line for line in FUNCTIONS.splitlines() if line[:5] not in (".type", ".size")]
+    made = assembled(tmp_path, "behind", "\n".join(line for line in lines if line != ".globl first") + "\n")
+    with pytest.raises(UsageError, match=r"returns out of what is timed: .*second, first"):
+        file_snippet(made, "", Around(), X86)
+    assert file_snippet(made, "first", Around(), X86).kernel.code == IMUL
+
+
+def test_names_to_choose_from_are_a_line(tmp_path):
+    labels = "".join(f"{'f' * number}:\nimulq %rbx, %rax\n" for number in range(3, 30))
+    with pytest.raises(UsageError, match=r"it has fff, ffff, .*\.\.\. \(\d+ characters\)$"):
+        file_snippet(assembled(tmp_path, "many", labels), "g", Around(), X86)
 
 
 @pytest.mark.parametrize(
