@@ -36,7 +36,7 @@ def looks(program):
 def _seed():
     """Of the fake core's own chance; printed where a test fails."""
     seed = random.randrange(1, 1 << 31)
-    print("SEED", seed)
+    print(f"seed {seed}")  # noqa: T201 - to repeat it
     return seed
 
 
