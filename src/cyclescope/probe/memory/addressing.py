@@ -3,8 +3,10 @@
 A few instances stand among many instructions that need a slot each and nothing else, or among additions
 that keep all units busy. If an address with an index, or with the stack pointer, needs more than one with a
 base alone, the loop takes longer. By how much one more slot, or addition, per instance lengthens it says
-whether they need one. Where NOPs share slots, instructions of several units are what needs a slot each
-(`probe.slots`).
+whether they need one. Slots are asked for among fewer and more others: what has to be the first, or the last,
+of those that are dispatched in a cycle loses more by where it stands, so that the least counts, and is
+less sure where it is more elsewhere. Where NOPs share slots, instructions of several units are what needs a
+slot each (`probe.slots`).
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from cyclescope.model.facts import (
     ADDRESSING,
     CONSTANT_BITS,
     Addressed,
+    CoreAnswer,
     More,
     addressed_subject,
     stacked_constant,
 )
 from cyclescope.probe.code import NUMBERS, Setting, written
-from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, places_taken
+from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, places_taken, steady
 from cyclescope.probe.question import (
     Model,
     Point,
@@ -39,6 +42,9 @@ _INDEX = "o"
 _ISA = "x86-64"
 _NOP, _ADDITION = FILLERS[_ISA].nop, "LEA_B_D8 (R64): @ p +8"
 _UNITS = ", among units"  # behind a part
+# Behind these, or `AMONG_OTHERS`, two more for each fill whole cycles of 4, 5, 6, 8 and 10 slots.
+_OTHER_NUMBERS = (80, 112)
+SAME_SLOTS = 0.5  # slots: half of the least that two numbers of them differ by
 _INDEXED: Mapping[Addressed, str] = {
     Addressed.STORE: "MOV (M64, R64): p a {} +{}",
     Addressed.OPERATION: "CMP (R64, M64): a p {} +{}",
@@ -67,10 +73,17 @@ def _texts(which: Addressed) -> tuple[str, str]:
 def _case(subject: str, more: More, asked: str, plain: str) -> ProbeCase:
     """The instructions by both addresses, and by the plain one among more of what is beside them."""
     if more is More.SLOTS:
-        nops = _among(asked, plain, [_NOP])
-        return ProbeCase(subject, (*nops, *slot_points(_ISA)))
+        return ProbeCase(subject, (*_among_slots(asked, plain, [_NOP]), *slot_points(_ISA)))
     points = _among(asked, plain, [_ADDITION])
     return ProbeCase(subject, (*points, _point("wider", plain, [_ADDITION], AMONG_OTHERS, ADDRESSED_SO)))
+
+
+def _among_slots(asked: str, plain: str, others: Sequence[str], behind: str = "") -> Iterator[Point]:
+    """Both among others, the plain one among more of them, and both among other numbers of them."""
+    yield from _among(asked, plain, others, behind)
+    for count in _OTHER_NUMBERS:
+        for part, text in (("asked", asked), ("plain", plain)):
+            yield _point(f"{part} among {count}{behind}", text, others, count)
 
 
 def _among(asked: str, plain: str, others: Sequence[str], behind: str = "") -> tuple[Point, ...]:
@@ -101,19 +114,26 @@ def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
     if case.subject.endswith(More.SLOTS) and nops_share(readings):
         which = next(one for one in _INDEXED if case.subject == addressed_subject(one, More.SLOTS))
         asked, plain = _texts(which)
-        yield from _among(asked, plain, FILLERS[_ISA].units, _UNITS)
+        yield from _among_slots(asked, plain, FILLERS[_ISA].units, _UNITS)
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if case.subject.endswith(More.ADDITIONS):
         return places_taken(readings, True, UnclearCore.NOT_SLOTS.of())
-    if not nops_share(readings):
-        return places_taken(readings, False, UnclearCore.NOT_SLOTS.of())
-    parts = {(part, 0): readings.get(f"{part}{_UNITS}") for part in ("asked", "plain", "more")}
-    slot = rate_of_units(_ISA, readings).inverse()
-    if abs((parts["more", 0] - parts["plain", 0]).value - slot.value) > LIKE * slot.value:
+    behind = _UNITS if nops_share(readings) else ""
+    step = readings.get(f"more{behind}") - readings.get(f"plain{behind}")
+    if behind:
+        slot = rate_of_units(_ISA, readings).inverse()
+        if abs(step.value - slot.value) > LIKE * slot.value:
+            raise Unresolved(UnclearCore.NOT_SLOTS.of())
+    if step.low <= 0:
         raise Unresolved(UnclearCore.NOT_SLOTS.of())
-    return places_taken(Readings(parts, {}), False, UnclearCore.NOT_SLOTS.of())
+    among = ["", *(f" among {count}" for count in _OTHER_NUMBERS)]
+    pairs = [[readings.get(f"{part}{some}{behind}") for part in ("asked", "plain")] for some in among]
+    taken = [(asked - plain).scaled(1 / step.value) for asked, plain in pairs]
+    least = min(taken, key=lambda one: one.value)
+    same = all(one.value - least.value <= SAME_SLOTS for one in taken)
+    return ProbeVerdict(CoreAnswer.VALUE, least, same and steady(step, *taken), "each")
 
 
 PROBE = Probe(

@@ -8,7 +8,15 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.model.behaviour.found import measured_behaviour
-from cyclescope.model.facts import Addressed, CoreAnswer, More, addressed_subject, stacked_constant
+from cyclescope.model.facts import (
+    HIGH,
+    MEDIUM,
+    Addressed,
+    CoreAnswer,
+    More,
+    addressed_subject,
+    stacked_constant,
+)
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS
@@ -20,7 +28,11 @@ ADDITIONS = addressed_subject(stacked_constant(64), More.ADDITIONS)
 
 
 def judged(subject, error=0.01, **parts):
-    """What the probe says of readings by part."""
+    """What the probe says of readings by part; `other` are slots among other numbers of others."""
+    other = parts.pop("other", (parts["asked"] - parts["plain"]) / (parts["more"] - parts["plain"]))
+    for count in (80, 112):
+        longer = other * (parts["more"] - parts["plain"])
+        parts |= {f"plain among {count}": count / 40, f"asked among {count}": count / 40 + longer}
     found = {(part, 0): Interval(value - error, value + error) for part, value in parts.items()}
     return PROBES["addressing"].judge(ProbeCase(subject, ()), Readings(found, {}))
 
@@ -32,6 +44,21 @@ def test_slots_are_counted_by_what_one_more_takes(asked, value):
     assert found.value.value == pytest.approx(value, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("other", "least", "is_sure"), [(0.6, 0.6, True), (1.4, 1.0, True), (0.4, 0.4, False), (1.6, 1.0, False)]
+)
+def test_the_least_number_of_slots_counts_and_is_less_sure_where_others_are_more(other, least, is_sure):
+    """A core of 6 may begin a cycle with what has an index: 3 slots among 8 NOPs each, and 1 among 10."""
+    found = judged(SLOTS, asked=1.67, plain=1.5, more=1.67, other=other)
+    assert found.value.value == pytest.approx(least)
+    assert found.confidence == (HIGH if is_sure else MEDIUM)
+
+
+@pytest.mark.parametrize("width", [4, 5, 6, 8, 10])
+def test_two_slots_more_fill_whole_cycles_behind_one_of_the_numbers(width):
+    assert any((count // ADDRESSED_SO + 2) % width == 0 for count in (AMONG_OTHERS, 80, 112))
+
+
 def test_what_slots_do_not_limit_says_nothing():
     with pytest.raises(Unresolved, match="something else than slots"):
         judged(SLOTS, asked=1.7, plain=1.5, more=1.51)
@@ -41,6 +68,8 @@ def test_what_slots_do_not_limit_says_nothing():
 def test_slots_among_units_where_nops_share_slots(step, told):
     """What more of them take has to be what slots do; `step` is in slots."""
     cycles = {"asked": 1.67, "plain": 1.5, "more": 1.5 + step / 6}
+    for count in (80, 112):
+        cycles |= {f"plain among {count}": count / 40, f"asked among {count}": count / 40 + 0.17}
     found = {
         (f"{part}, among units", 0): Interval(value - 0.01, value + 0.01) for part, value in cycles.items()
     }
