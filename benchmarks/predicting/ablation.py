@@ -26,7 +26,7 @@ from cyclescope.session.validation import known
 
 COLUMNS = ("without", "mean error %", "more", "median %", "tau", "within 10 %", "predicted otherwise")
 NOTHING = "nothing: the whole model"
-_BINDING = ("binding", "single", "wakeup")
+_BINDING = ("binding", "single", "wakeup", "writeback")
 
 
 def ablated(model: MachineModel) -> Iterator[tuple[str, MachineModel]]:
@@ -38,6 +38,8 @@ def ablated(model: MachineModel) -> Iterator[tuple[str, MachineModel]]:
     plain = {name: getattr(Core(1.0), name) for name in _BINDING}
     core = msgspec.structs.replace(model.core, **plain)
     yield "how ports are chosen", msgspec.structs.replace(model, core=core)
+    core = msgspec.structs.replace(model.core, writeback=None)
+    yield "one result of a port in a cycle", msgspec.structs.replace(model, core=core)
     yield "shared resources", _without(model, resources={})
     yield "throughputs with an index", _without(model, indexed_throughput=None)
     yield "throughputs", _without(model, throughput=None, indexed_throughput=None)

@@ -1,23 +1,24 @@
 """How does a core schedule operations? The way that makes its readings likeliest.
 
 Every way of the simulated core predicts the kernels of the probe `scheduler` with the model that was
-measured: when ports are chosen, how many operations each gets in a cycle, whether results are announced
-before they are sure, and on which ports. The likelihood of the readings chooses among them.
+measured: when ports are chosen, how many operations each gets in a cycle, how many results it writes, whether
+results are announced before they are sure, and on which ports. The likelihood of the readings chooses.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 import msgspec
 
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, UsageError
 from cyclescope.isa.table import Table
+from cyclescope.model import limits
 from cyclescope.model.calibration import NEAR
 from cyclescope.model.facts import SCHEDULER, Fact
-from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Wakeup
+from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Wakeup, Writeback
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.core.scheduler import CHAINED, of_form, scheduler_cases
 
@@ -34,10 +35,11 @@ class Scheduling(msgspec.Struct, frozen=True):
     binding: str
     wakeup: Wakeup | None = None
     single: Ports = ()
+    writeback: Writeback | None = None
 
     def of(self, core: Core) -> Core:
         """A core that schedules so."""
-        return msgspec.structs.replace(core, binding=self.binding, wakeup=self.wakeup, single=self.single)
+        return msgspec.structs.replace(core, **msgspec.structs.asdict(self))
 
 
 NOT_TOLD = Scheduling("")
@@ -66,19 +68,37 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
     read = {f.subject: f for f in facts if f.probe == SCHEDULER and _is_sure(f)}
     if len(read) < _FEWEST or not machine.ports:
         return NOT_TOLD
-    ideal = Scheduling(IDEAL)
     try:
-        made = {way: predicted(machine, table, way) for way in ways(machine, table.isa)}
+        found = _likeliest(machine, read, table, ways(machine, table.isa))
+        if found is None:
+            return NOT_TOLD
+        writing = [found, *with_writeback(found, _of_additions(machine, table.isa))]
+        return _likeliest(machine, read, table, writing) or found
     except (BackendUnavailable, UnsupportedInstruction, UsageError):
         return NOT_TOLD
+
+
+def _likeliest(
+    machine: MachineModel, read: Mapping[str, Fact], table: Table, tried: Sequence[Scheduling]
+) -> Scheduling | None:
+    """The way that is plainly likelier than the first, the simplest; None where there is none."""
+    made = {way: predicted(machine, table, way) for way in tried}
     nats = {way: _nats(read, cycles) for way, cycles in made.items()}
     likeliest = min(nats, key=nats.__getitem__)
-    known = len(read.keys() & made[ideal].keys())
-    return likeliest if known >= _FEWEST and nats[likeliest] + _CLEAR <= nats[ideal] else NOT_TOLD
+    known = len(read.keys() & made[tried[0]].keys())
+    return likeliest if known >= _FEWEST and nats[likeliest] + _CLEAR <= nats[tried[0]] else None
+
+
+def with_writeback(way: Scheduling, ports: Ports) -> list[Scheduling]:
+    """A way with one result in a cycle on some ports, and so many cycles in which what waits is passed."""
+    if way.binding == IDEAL or not ports:
+        return []
+    patience = range(int(limits.PATIENCE.least), int(limits.PATIENCE.most) + 1)
+    return [msgspec.structs.replace(way, writeback=Writeback(ports, cycles)) for cycles in patience]
 
 
 def ways(machine: MachineModel, isa: str) -> list[Scheduling]:
-    """All ways that are tried, the simplest first."""
+    """All ways that are tried before results are looked at, the simplest first."""
     ports = _of_additions(machine, isa)
     early = [Scheduling(IDEAL, wakeup) for wakeup in _wakeups(machine, ports)]
     single = [Scheduling(binding, single=ports) for binding in BINDINGS if binding != IDEAL and ports]

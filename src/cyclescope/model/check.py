@@ -30,6 +30,7 @@ from cyclescope.model.machine import (
     Operation,
     Provenance,
     Wakeup,
+    Writeback,
 )
 
 TOLD = 3  # defects in an error of one line
@@ -179,6 +180,8 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
     if core.wakeup is not None:
         yield from _wakeup_problems(core.wakeup, port_count)
     yield from _single_problems(core, port_count)
+    if core.writeback is not None:
+        yield from _writeback_problems(core, core.writeback, port_count)
     for scheduler in core.schedulers:
         place = f"core.schedulers: {shown(scheduler.name)}"
         yield from _name_problems("core.schedulers", scheduler.name)
@@ -193,6 +196,13 @@ def _single_problems(core: Core, port_count: int) -> Iterator[str]:
     if core.binding in ("", IDEAL):
         said = shown(core.binding)
         yield f"core.single: needs a binding of ports at dispatch, not {said!r}"
+
+
+def _writeback_problems(core: Core, writeback: Writeback, port_count: int) -> Iterator[str]:
+    yield from _port_problems("core.writeback: ports", writeback.ports, port_count)
+    yield from _outside("core.writeback: patience", writeback.patience, limits.PATIENCE)
+    if core.binding in ("", IDEAL):
+        yield f"core.writeback: needs a binding of ports at dispatch, not {shown(core.binding)!r}"
 
 
 def _wakeup_problems(wakeup: Wakeup, port_count: int) -> Iterator[str]:

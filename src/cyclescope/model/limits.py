@@ -38,6 +38,7 @@ FETCH = Range(1, 4096)  # bytes of code per cycle, 64 on the cores of today; 0 w
 LENGTH = Range(1, 15)  # bytes of an instruction of x86-64, which has the longest
 LENGTHS = 15  # of instructions
 NOPS = Range(0, 16)  # in a slot: 2
+PATIENCE = Range(0, 7)  # cycles, 4 on a Zen 4: longer than results of operations that are dealt out are apart
 CYCLES = Range(0, 1e6)  # 4103; what takes a quarter of a millisecond is no instruction but a trap
 BUSY = Range(1e-6, 1e6)  # cycles, micro-operations, and both multiplied; 0 is none
 SLOTS = Range(0, 1e6)  # 156; of microcode

@@ -84,6 +84,17 @@ class Wakeup(msgspec.Struct, frozen=True, omit_defaults=True):
     clusters: tuple[tuple[int, ...], ...] = ()
 
 
+class Writeback(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Ports (indices) each of which writes one result in a cycle at most.
+
+    An operation does not start when its result would come together with an older one's. For `patience` cycles
+    younger ones start before it then, if theirs come in other cycles; after that none does.
+    """
+
+    ports: tuple[int, ...]
+    patience: int = 0
+
+
 class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     """Properties of a core as a whole; 0 where they are not known.
 
@@ -94,7 +105,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     instructions of that length; `nops` is how many adjacent NOPs share a slot, if more than one. `binding`
     says when and how operations get their ports, "" if unknown; `wakeup` whether readers of results are woken
     up too early. Each of the `single` ports (indices) gets at most one operation in a cycle of dispatch, if
-    operations get their ports then.
+    operations get their ports then; `writeback` says which ports write one result in a cycle.
     """
 
     width: float
@@ -115,6 +126,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     binding: str = ""
     wakeup: Wakeup | None = None
     single: tuple[int, ...] = ()
+    writeback: Writeback | None = None
 
 
 class Width(msgspec.Struct, frozen=True, omit_defaults=True):

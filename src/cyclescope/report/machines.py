@@ -19,6 +19,7 @@ from cyclescope.report.words import (
     counted,
     single_text,
     wakeup_text,
+    writeback_text,
 )
 
 SCHEMA_VERSION = 1
@@ -99,6 +100,8 @@ def _front_end(model: MachineModel) -> Iterable[tuple[str, str]]:
         yield "", wakeup_text(core.wakeup, model.ports)
     if core.single:
         yield "", single_text(core.single, model.ports)
+    if core.writeback:
+        yield "", writeback_text(core.writeback, model.ports)
     if core.nops != 1:
         shared = f"{core.nops} next to each other share a slot" if core.nops else "take no slot"
         yield "NOPs", shared

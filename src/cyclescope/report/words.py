@@ -17,6 +17,7 @@ from cyclescope.model.machine import (
     Borrowed,
     MachineModel,
     Wakeup,
+    Writeback,
 )
 from cyclescope.model.ports import port_set
 
@@ -128,6 +129,13 @@ def _plain(value: object) -> object:
 def single_text(single: Sequence[int], names: Sequence[str]) -> str:
     """Which ports get one operation in a cycle."""
     return f"each of {port_set(single, names)} gets one operation in a cycle of dispatch"
+
+
+def writeback_text(writeback: Writeback, names: Sequence[str]) -> str:
+    """Which ports write one result in a cycle, and what passes those that wait for that."""
+    cycles = f"{writeback.patience} cycle{'' if writeback.patience == 1 else 's'}"
+    after = f"; younger ones start before what waits for that, for {cycles}" if writeback.patience else ""
+    return f"each of {port_set(writeback.ports, names)} writes one result in a cycle{after}"
 
 
 def wakeup_text(wakeup: Wakeup, names: Sequence[str]) -> str:

@@ -17,9 +17,10 @@ import msgspec
 from cyclescope.isa.dataflow import OLD, Node, has_old, is_old, overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.operand import Operand
-from cyclescope.isa.registry import instruction_set, mnemonics
+from cyclescope.isa.registry import mnemonics
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
+from cyclescope.simulate.units import Units, result_of
 
 ZERO, BREAKING = "zero", "breaking"
 USUAL_LATENCY = 1.0  # cycles where the model says nothing: what most instructions take, on any core
@@ -27,25 +28,6 @@ _INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, a
 _INSIDE = ("register", "flag")  # of a core: parts of sources and targets that are not in memory
 
 Item = TypeVar("Item")
-
-
-class Units(msgspec.Struct, frozen=True):
-    """Port sets of the operations that load and store, as the machine's plain moves have them."""
-
-    loads: frozenset[tuple[int, ...]]
-    stores: frozenset[tuple[int, ...]]
-
-    @classmethod
-    def of(cls, machine: MachineModel) -> Units:
-        """Those of a machine."""
-        roles = instruction_set(machine.isa).roles
-        loads, stores = (roles.load, *roles.loads), (roles.store, *roles.stores)
-        return cls(_port_sets(machine, loads), _port_sets(machine, stores))
-
-
-def _port_sets(machine: MachineModel, forms: Iterable[str]) -> frozenset[tuple[int, ...]]:
-    costs = [machine.forms[form] for form in forms if form in machine.forms]
-    return frozenset(op.ports for cost in costs for op in cost.operations or ())
 
 
 def cost_of(machine: MachineModel, form: InstructionForm) -> FormCost | None:
@@ -356,6 +338,8 @@ def _work(
         copy = Work(0, 1, every, early if is_load else leads, is_load)
         if is_store or (passes and every == memory):  # nothing waits for what only stores
             copy = Work(0, 1, 0 if passes else memory, late)
+        elif units.results and not is_load:
+            copy = msgspec.structs.replace(copy, result=result_of(op, cost, units.results))
         copies = _copies(op, copy, len(operations))
         work += copies if is_load or is_store else _staged(copies)
     return sorted(_with_slack(work), key=lambda op: not op.early)  # a core in order issues them as they stand

@@ -67,8 +67,9 @@ class Layout(msgspec.Struct, frozen=True):
 
     `queues` are (set of ports, entries) of the schedulers; a port in none waits for nothing. `announcing` is
     a set of ports whose operations of one cycle announce their results when they ask for a port, `clusters`
-    are sets of which an operation that may use all of them gets one. Of the `single` ports each gets one
-    operation at most in a cycle, where ports are chosen at dispatch.
+    are sets of which an operation that may use all of them gets one. Where ports are chosen at dispatch, each
+    of the `single` ports gets one operation at most in a cycle, and each of the `writing` ports writes one
+    result: while an operation would write another one, younger ones start before it in `patience` cycles.
     """
 
     width: float
@@ -82,6 +83,8 @@ class Layout(msgspec.Struct, frozen=True):
     announcing: int = 0
     clusters: tuple[int, ...] = ()
     single: int = 0
+    writing: int = 0
+    patience: int = 0
 
     def words(self) -> array[int]:
         """The layout as the engine reads it. Raises UsageError for what it cannot be."""
@@ -93,6 +96,7 @@ class Layout(msgspec.Struct, frozen=True):
             max(round(self.width * PARTS_OF_ONE), 1), self.reorder_buffer, self.load_buffer,
             self.store_buffer, int(self.in_order), BINDINGS.index(self.policy), self.ports, len(self.queues),
             _signed(self.announcing), len(self.clusters), _signed(self.single),
+            _signed(self.writing), self.patience,
         ]  # fmt: skip
         for ports, entries in self.queues:
             words += [_signed(ports), entries]
@@ -106,7 +110,8 @@ class Work(msgspec.Struct, frozen=True):
     `feeds` is the set of targets that are late when it is; `after` has per source the cycles between
     its arrival and readiness, None where it does not wait for the source. All others wait for an `early`
     one, a load: they and the targets are late only on the way from the sources it waits for. Waiting for
-    a port makes late after `slack` cycles: so long it waits even where the instruction runs alone.
+    a port makes late after `slack` cycles: so long it waits even where the instruction runs alone. Its port
+    writes its result `result` cycles after its start, 0 where that is not known.
     """
 
     ports: int
@@ -115,6 +120,7 @@ class Work(msgspec.Struct, frozen=True):
     after: tuple[float | None, ...]
     early: bool = False
     slack: int = 0
+    result: int = 0
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -152,7 +158,14 @@ class Template(msgspec.Struct, frozen=True):
         for row in self.latencies:
             words += map(_parts, row)
         for op in self.work:
-            words += [_signed(op.ports), max(_parts(op.cycles), 1), op.feeds, int(op.early), op.slack]
+            words += [
+                _signed(op.ports),
+                max(_parts(op.cycles), 1),
+                op.feeds,
+                int(op.early),
+                op.slack,
+                op.result,
+            ]
             words += map(_parts, op.after)
         return array("q", words)
 

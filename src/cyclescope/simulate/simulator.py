@@ -22,7 +22,7 @@ from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel
-from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template
+from cyclescope.simulate.cost import Ends, cost_of, spread, template
 from cyclescope.simulate.engine import (
     MOST_PORTS,
     UNLIMITED,
@@ -38,6 +38,7 @@ from cyclescope.simulate.fixed_width import FixedWidth, OperandValues
 from cyclescope.simulate.front_end import PLAIN, FrontEnd
 from cyclescope.simulate.passing import WAITING, PassedAccess, Passing
 from cyclescope.simulate.step import NOWHERE, EngineAccess, EngineStep
+from cyclescope.simulate.units import Units
 
 _FILES = {"r": 2, "v": 34, "k": 66, "m": 74, "x": 82}  # first location of each register file
 _FLAG, _OTHERS = 90, 97
@@ -260,6 +261,8 @@ def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
         core.store_buffer or UNLIMITED, core.in_order, policy, queues[:MOST_PORTS],
         _set(core.wakeup.ports) if core.wakeup else 0,
         tuple(map(_set, core.wakeup.clusters)) if core.wakeup else (), _set(core.single),
+        _set(core.writeback.ports) if core.writeback else 0,
+        core.writeback.patience if core.writeback else 0,
     )  # fmt: skip
 
 

@@ -242,16 +242,22 @@ def test_how_operations_get_their_ports_is_shown(cyclescope, tmp_path):
     path = tmp_path / "m.json"
     write_model(load_model("skylake"), path)
     data = json.loads(path.read_bytes())
-    data["core"] |= {"binding": "evenly", "single": [0, 1]}
+    data["core"] |= {"binding": "evenly", "single": [0, 1], "writeback": {"ports": [0], "patience": 1}}
     path.write_text(json.dumps(data))
     shown = cyclescope("machines", "show", path).out
     assert "operations get those of their ports at dispatch that got fewest so far" in shown
     assert "each of p01 gets one operation in a cycle of dispatch" in shown
+    assert "each of p0 writes one result in a cycle; younger ones start before what waits" in shown
     data["ports"] = [f"x{number}" for number in range(len(data["ports"]))]
     data["resources"] = {}
     for cost in data["forms"].values():
         cost.pop("resources", None)
-    data["core"] |= {"binding": "ideal", "single": [], "wakeup": {"ports": [0, 1], "clusters": [[0], [1]]}}
+    data["core"] |= {
+        "binding": "ideal",
+        "single": [],
+        "writeback": None,
+        "wakeup": {"ports": [0, 1], "clusters": [[0], [1]]},
+    }
     path.write_text(json.dumps(data))
     assert "too early, each operation in one of px0 or px1" in cyclescope("machines", "show", path).out
 

@@ -13,7 +13,7 @@ from cyclescope.infer import scheduler
 from cyclescope.infer.scheduler import NOT_TOLD, Scheduling, predicted, scheduling_of, ways
 from cyclescope.isa.table import load_table
 from cyclescope.model.facts import SCHEDULER, CoreAnswer, Fact
-from cyclescope.model.machine import BINDINGS, EVENLY, GROUPED, IDEAL, ROUND_ROBIN, STATIC, Wakeup
+from cyclescope.model.machine import BINDINGS, EVENLY, GROUPED, IDEAL, ROUND_ROBIN, STATIC, Wakeup, Writeback
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
@@ -166,6 +166,21 @@ def test_ports_that_get_one_operation_in_a_cycle_are_told(core, policy, table):
     backend = SimulatedBackend(known, policy, noise=msgspec.structs.replace(NOISE, seed=SEED))
     (asked,) = ask([PROBES["scheduler"]], backend, table)
     assert scheduling_of(machine, asked.facts, table) == single, f"seed {SEED}"
+
+
+def test_ports_that_write_one_result_in_a_cycle_are_told(table):
+    machine = load_model("znver3")
+    (operation,) = machine.forms["ADD_01 (R64, R64)"].operations
+    ports = tuple(sorted(operation.ports))
+    for writeback in (Writeback(ports, 0), Writeback(ports, 4)):
+        way = Scheduling(EVENLY, single=ports, writeback=writeback)
+        cycles = predicted(machine, table, way)
+        facts = [Fact(SCHEDULER, name, CoreAnswer.VALUE, value, 0.01) for name, value in cycles.items()]
+        assert scheduling_of(machine, facts, table) == way
+    known = msgspec.structs.replace(machine, core=way.of(machine.core))
+    backend = SimulatedBackend(known, EVENLY, noise=msgspec.structs.replace(NOISE, seed=SEED))
+    (asked,) = ask([PROBES["scheduler"]], backend, table)
+    assert scheduling_of(machine, asked.facts, table).writeback is not None, f"seed {SEED}"
 
 
 def test_ways_differ_in_what_ports_can_tell(skylake, table):

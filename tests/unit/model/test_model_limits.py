@@ -24,6 +24,7 @@ from cyclescope.model.machine import (
     Provenance,
     Scheduler,
     Wakeup,
+    Writeback,
 )
 from cyclescope.model.schema import decode, encode, read_model
 
@@ -187,6 +188,16 @@ def test_single_ports_are_there_and_chosen_at_dispatch():
     for core, said in (
         ({"single": (0,)}, "core.single: needs a binding of ports at dispatch"),
         ({"single": (99,), "binding": STATIC}, "core.single: [99] do not exist"),
+    ):
+        assert next(problems(model(core))).startswith(said)
+
+
+def test_ports_that_write_one_result_are_there_and_chosen_at_dispatch():
+    assert not list(problems(model({"writeback": Writeback((0,), 7), "binding": STATIC})))
+    for core, said in (
+        ({"writeback": Writeback((0,))}, "core.writeback: needs a binding of ports at dispatch"),
+        ({"writeback": Writeback((99,)), "binding": STATIC}, "core.writeback: ports: [99] do not exist"),
+        ({"writeback": Writeback((0,), 8), "binding": STATIC}, "core.writeback: patience"),
     ):
         assert next(problems(model(core))).startswith(said)
 

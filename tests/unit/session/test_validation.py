@@ -15,7 +15,7 @@ from cyclescope.measure.blocks import CLEAN, DISTURBED_BLOCK, FAILED, NONLINEAR,
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.facts import FUSION, SCHEDULER, STACK_ENGINE, CoreAnswer, Fact
 from cyclescope.model.library import llvm_model
-from cyclescope.model.machine import Wakeup
+from cyclescope.model.machine import Wakeup, Writeback
 from cyclescope.probe.catalogue import NEEDED
 from cyclescope.session.blocks import KERNELS, LOOP, UNROLLED, ProgramBlock, case_of, decoded
 from cyclescope.session.predictors import (
@@ -244,6 +244,7 @@ def asked(model):
         Fact(SCHEDULER, "chained a", CoreAnswer.VALUE, 1.0, 0.1),
     )
     core = msgspec.structs.replace(model.core, binding="random", wakeup=Wakeup((0, 1)), single=(0, 1))
+    core = msgspec.structs.replace(core, writeback=Writeback((0, 1)))
     return msgspec.structs.replace(model, facts=facts, core=core)
 
 

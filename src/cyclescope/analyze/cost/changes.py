@@ -12,7 +12,8 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
 from cyclescope.model.machine import Core, FormCost
 from cyclescope.model.ports import issue_throughput
-from cyclescope.simulate.cost import USUAL_LATENCY, Units
+from cyclescope.simulate.cost import USUAL_LATENCY
+from cyclescope.simulate.units import Units
 
 LEAST_WHOLE = 32  # bits of a general register: writing so many leaves nothing of it
 # Times what ports and slots allow. A loop of one form alone is up to an eighth slower for how it is fetched,

@@ -36,7 +36,8 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.behaviour.published import CoreBehaviour, MoreWork
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel, Operation
-from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Units
+from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends
+from cyclescope.simulate.units import Units
 
 _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
 _PLAIN = CostVariant()

@@ -61,6 +61,9 @@ def _another_port(setting: ChangedSetting, name: str) -> ChangedSetting:
             clusters=tuple(_joined(some, port, twin) for some in machine.core.wakeup.clusters),
         ),
         single=_joined(machine.core.single, port, twin),
+        writeback=machine.core.writeback and msgspec.structs.replace(
+            machine.core.writeback, ports=_joined(machine.core.writeback.ports, port, twin)
+        ),
     )  # fmt: skip
     forms = {form: _with_twin(cost, port, twin) for form, cost in machine.forms.items()}
     ports = (*machine.ports, _free_name(machine.ports, name))

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIGURATION 11 /* numbers ahead of the queues */
+#define CONFIGURATION 13 /* numbers ahead of the queues */
 #define HEAD 8          /* numbers ahead of a template's latencies */
 
-/* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, single ports, then ports
- * and entries per queue, then ports per cluster. Only where ports are chosen at issue are there announcing ports and
+/* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, single ports, writing
+ * ports, their patience, then ports and entries per queue, then ports per cluster. Only where ports are chosen at issue are there announcing ports and
  * clusters, and single ones only where they are chosen at dispatch. */
 EXPORT struct core *core_new(const int64_t *words, int32_t count)
 {
@@ -29,6 +29,8 @@ EXPORT struct core *core_new(const int64_t *words, int32_t count)
     core->announcing = core->policy == IDEAL ? (uint64_t)words[8] : 0;
     core->clusters = core->policy == IDEAL ? (int32_t)words[9] : 0;
     core->single = (uint64_t)words[10];
+    core->writing = core->policy == IDEAL ? 0 : (uint64_t)words[11];
+    core->patience = (int32_t)words[12];
     for (int32_t n = 0; n < core->clusters; n++)
         core->cluster[n] = (uint64_t)words[CONFIGURATION + 2 * core->queues + n];
     for (int32_t q = 0; q < core->queues; q++) {
@@ -99,7 +101,8 @@ static int read_operations(struct template *t, const int64_t *words)
         op->early = words[3] != 0;
         t->early += op->early;
         op->slack = (int32_t)words[4];
-        words += 5;
+        op->result = (int32_t)words[5];
+        words += 6;
         op->after = copied(&words, t->sources);
         if (!op->after)
             return -1;
@@ -114,7 +117,7 @@ static int has_legal_head(const int64_t *words, int32_t count)
         return 0;
     if (words[2] < 1 || words[6] > MOST_TARGETS || words[7] > MOST_OPERATIONS)
         return 0;
-    return count == HEAD + words[6] + words[5] * words[6] + words[7] * (5 + words[5]);
+    return count == HEAD + words[6] + words[5] * words[6] + words[7] * (6 + words[5]);
 }
 
 static struct template *read_template(const int64_t *words)
@@ -140,8 +143,8 @@ static struct template *read_template(const int64_t *words)
 }
 
 /* slots, flags, entries, loads, stores, sources, targets, operations; base per target; latency per
- * source and target; per operation its ports, cycles, targets fed, whether it is early, its slack, and
- * what it waits for per source. Returns the template's number or an error. */
+ * source and target; per operation its ports, cycles, targets fed, whether it is early, its slack,
+ * when its result comes, and what it waits for per source. Returns the template's number or an error. */
 EXPORT int32_t core_template(struct core *core, const int64_t *words, int32_t count)
 {
     if (!has_legal_head(words, count))

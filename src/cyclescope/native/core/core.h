@@ -30,6 +30,7 @@ struct operation {
     int32_t cycles; /* the port is busy, in parts */
     int32_t early;  /* the others and all targets wait for it, by way of its sources: a load */
     int32_t slack;  /* cycles that it waits when the instruction runs alone: latencies include them */
+    int32_t result; /* cycles after its start in which its port writes what it made, 0 where that is not known */
     uint32_t feeds; /* targets that wait for it, as a set */
     int32_t *after; /* per source: parts between its arrival and readiness, or NEVER */
     uint32_t announced; /* targets that are there a cycle after it, wherever the sources are */
@@ -79,6 +80,8 @@ struct core {
     int32_t queue_entries[QUEUES];
     uint64_t announcing; /* ports whose operations of a cycle announce their results as they ask for a port */
     uint64_t single; /* ports of which each gets one operation in a cycle of dispatch at most */
+    uint64_t writing; /* ports of which each writes one result in a cycle at most */
+    int32_t patience; /* cycles in which younger operations start before one whose result finds no room */
     int32_t clusters;
     uint64_t cluster[CLUSTERS]; /* an operation that may use all of these ports gets one of the clusters */
     struct template **templates;

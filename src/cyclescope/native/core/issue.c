@@ -163,6 +163,7 @@ int bind_all(struct run *r, int64_t sequence)
     for (int32_t o = 0; o < ins->form->operations; o++) {
         int32_t at = ins->first_operation + o;
         ops[o].ready = r->turn[r->p->classes[at]]; /* where the turn goes back to */
+        ops[o].refused = 0;
         if (bind_one(r, at, &ops[o])) {
             count(r, &ops[o], 1);
             if (ops[o].port != NONE) {
@@ -188,7 +189,8 @@ int bind_all(struct run *r, int64_t sequence)
     return 1;
 }
 
-static void start(struct run *r, uint64_t key, int32_t rank)
+/* Starts an operation on a port. */
+void start(struct run *r, uint64_t key, int32_t rank)
 {
     int64_t sequence = (int64_t)(key >> 8), slot = sequence & r->mask;
     int32_t o = (int32_t)(key & 255), port = r->p->port_of[rank];
@@ -303,6 +305,10 @@ static void issue_bound(struct run *r)
 {
     for (int32_t port = 0; port < r->core->ports; port++) {
         struct heap *heap = &r->core->heaps[port];
+        if (r->core->writing >> port & 1) {
+            issue_writing(r, port);
+            continue;
+        }
         while (heap->count && r->busy_at[port] < (r->now + 1) * ONE) {
             r->ready--;
             start(r, heap_pop(heap), port);

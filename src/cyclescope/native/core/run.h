@@ -26,6 +26,7 @@ struct pending {
     int32_t early;  /* HOPING or ASKING: its sources were announced and are not there, else 0 */
     int32_t port, queue; /* rank; NONE where not bound */
     int32_t last;        /* the source that it waited for last, NONE where it is ready at dispatch */
+    int32_t refused;     /* cycles in which its port could not have written its result */
     int32_t next;        /* in the same bucket of the wheel */
 };
 
@@ -55,6 +56,8 @@ struct run {
     int64_t refused_at;      /* since when it finds no room, NONE where it has not been refused */
     int32_t refused_by;      /* the buffer */
     int64_t busy_at[PORTS];
+    uint64_t results[PORTS]; /* cycles from `written_from` on in which each port writes a result, as a set */
+    int64_t written_from[PORTS];
     int64_t issued[PORTS];
     int64_t oldest_waiting; /* in order: the first instruction with operations not issued */
     int32_t position, ready; /* of the next instruction in the body; operations in heaps */
@@ -131,8 +134,13 @@ void wake(struct run *r);
 
 /* issue.c: operations to ports */
 int bind_all(struct run *r, int64_t sequence);
+void start(struct run *r, uint64_t key, int32_t rank);
 void issue(struct run *r);
 int64_t next_port(const struct run *r);
+
+/* writeback.c: ports that write one result in a cycle */
+void issue_writing(struct run *r, int32_t port);
+uint64_t results_of(const struct run *r, int32_t port);
 
 /* announce.c: results that are announced before they are there */
 void hope(struct run *r, int64_t slot, int32_t o);

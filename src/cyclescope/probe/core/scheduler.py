@@ -3,8 +3,10 @@
 A core that chooses ports when operations start gives each a free one. One that chooses them before, when
 nobody knows what will be ready when, sends some to ports that are busy, and a chain waits for what only hangs
 on it. One that wakes up the readers of a result when the operation asks for a port, not when it gets one,
-loses ports to readers that are too early. So one-cycle operations are asked with others that read what they
-write, near and far, few and many; a model says what each way to schedule makes of it (`infer.scheduler`).
+loses ports to readers that are too early. One whose ports write one result in a cycle makes short operations
+wait for longer ones. So one-cycle operations are asked with others that read what they write, near and far,
+few and many, and with slower ones on their ports; a model says what each way to schedule makes of it
+(`infer.scheduler`).
 """
 
 from __future__ import annotations
@@ -84,6 +86,16 @@ _ROUNDS: tuple[tuple[tuple[str, str], ...], ...] = (
     ),
     ((_SLOW, "a"), (_READ, "a")),
     ((_SLOW, "a"), (_READ, "a"), (_READ, "a"), (_IDLE, "")),
+    *(  # results of one port that come together, if short operations start when they are ready
+        tuple(zip(many, "abcdefgB", strict=False))
+        for many in (
+            (_SLOW, _SHIFT_MAKE, _SHIFT_MAKE),
+            (_MAKE, _SHIFT_MAKE, _SLOW, _SHIFT_MAKE),
+            (*3 * (_SLOW,), *3 * (_SHIFT_MAKE,)),
+            (*4 * (_SHIFT_MAKE,), *3 * (_SLOW,)),
+            (*4 * (_SLOW,), *4 * (_SHIFT_MAKE,)),
+        )
+    ),
 )
 
 

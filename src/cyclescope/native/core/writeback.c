@@ -1,0 +1,51 @@
+/* Ports that write one result in a cycle: what would write a second one waits. */
+#include "run.h"
+
+#define RESULTS 64 /* cycles ahead that a port knows when it writes: one that comes later finds room */
+
+/* Whether a port can write the result of an operation that starts now; then it will. */
+static int takes_result(struct run *r, int32_t port, int32_t after)
+{
+    r->results[port] = results_of(r, port);
+    r->written_from[port] = r->now;
+    if (!after || after >= RESULTS)
+        return 1;
+    if (r->results[port] >> after & 1)
+        return 0;
+    r->results[port] |= 1ull << after;
+    return 1;
+}
+
+/* The oldest first. One whose result would come with another one lets younger ones start
+ * before it, for some cycles. */
+void issue_writing(struct run *r, int32_t port)
+{
+    struct heap *heap = &r->core->heaps[port];
+    uint64_t aside[RESULTS];
+    int32_t waiting = 0;
+    while (heap->count && waiting < RESULTS && r->busy_at[port] < (r->now + 1) * ONE) {
+        uint64_t key = heap->keys[0];
+        int64_t slot = (int64_t)(key >> 8) & r->mask;
+        struct pending *op = &operations_of(r, slot)[key & 255];
+        if (takes_result(r, port, r->p->body[r->instances[slot].index].form->operation[key & 255].result)) {
+            r->ready--;
+            start(r, heap_pop(heap), port);
+            continue;
+        }
+        r->active = 1;
+        if (op->refused >= r->core->patience)
+            break;
+        op->refused++;
+        aside[waiting++] = heap_pop(heap);
+    }
+    while (waiting)
+        if (heap_push(heap, aside[--waiting]))
+            r->failed = FAILED_MEMORY;
+}
+
+/* When a port writes, from now on. */
+uint64_t results_of(const struct run *r, int32_t port)
+{
+    int64_t gone = r->now - r->written_from[port];
+    return gone < RESULTS ? r->results[port] >> gone : 0;
+}

@@ -1,0 +1,63 @@
+"""What the ports of a machine are for: those that load and store, and when the others write results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from cyclescope.isa.registry import instruction_set
+from cyclescope.model.machine import FormCost, MachineModel, Operation
+
+Ports = tuple[int, ...]
+
+
+class Units(msgspec.Struct, frozen=True):
+    """Port sets of the operations that load and store, as the machine's plain moves have them.
+
+    `results` has the cycles to the result of an operation by its ports, where it matters when it comes.
+    """
+
+    loads: frozenset[Ports]
+    stores: frozenset[Ports]
+    results: Mapping[Ports, int] = {}
+
+    @classmethod
+    def of(cls, machine: MachineModel) -> Units:
+        """Those of a machine."""
+        roles = instruction_set(machine.isa).roles
+        loads, stores = (roles.load, *roles.loads), (roles.store, *roles.stores)
+        results = usual_results(machine.forms.values()) if machine.core.writeback else {}
+        return cls(_port_sets(machine, loads), _port_sets(machine, stores), results)
+
+
+def _port_sets(machine: MachineModel, forms: Iterable[str]) -> frozenset[Ports]:
+    costs = [machine.forms[form] for form in forms if form in machine.forms]
+    return frozenset(op.ports for cost in costs for op in cost.operations or ())
+
+
+def usual_results(costs: Iterable[FormCost]) -> dict[Ports, int]:
+    """Cycles after which most of the operations on the same ports make a result, of those that are alone."""
+    found: dict[Ports, Counter[int]] = {}
+    for cost in costs:
+        if is_alone(cost.operations or ()) and (cycles := _shortest(cost)):
+            for operation in cost.operations or ():
+                found.setdefault(operation.ports, Counter())[cycles] += 1
+    return {ports: counts.most_common(1)[0][0] for ports, counts in found.items()}
+
+
+def result_of(operation: Operation, cost: FormCost, usual: Mapping[Ports, int]) -> int:
+    """Cycles between the start of an operation of a form and its result, 0 where they are not known."""
+    alone = is_alone(cost.operations or ()) and _shortest(cost)
+    return alone or usual.get(operation.ports, 0)
+
+
+def is_alone(operations: tuple[Operation, ...]) -> bool:
+    """Whether there is one operation, so that a form's latencies are those of it."""
+    return len(operations) == 1 and operations[0].count == 1
+
+
+def _shortest(cost: FormCost) -> int:
+    """Whole cycles to the first result, 0 where no latency is known."""
+    return round(min((cycles for cycles in cost.latencies.values() if cycles >= 1), default=0))
