@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from cyclescope.infer.api import timings
+from cyclescope.infer.kept import timings
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table

@@ -24,7 +24,7 @@ if __name__ == "__main__":
     found = SimulatedBackend(load_model(name)), identity(name)
     told = {"machine": identity(name).machine, "brand": f"simulated {name}"}
     with (
-        patch("cyclescope.cli.commands.measure.open_backend", lambda cpu=None, link=None: found),
-        patch("cyclescope.cli.commands.measure.conditions", lambda backend, host: told),
+        patch("cyclescope.infer.api.open_backend", lambda cpu=None, link=None: found),
+        patch("cyclescope.infer.api.conditions", lambda backend, host: told),
     ):
         main()

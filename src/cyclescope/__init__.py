@@ -14,7 +14,7 @@ _LAZY = {
     "FormTiming": "cyclescope.infer.timing.results",
     "Store": "cyclescope.measure.store",
     "measure_forms": "cyclescope.infer.api",
-    "timings": "cyclescope.infer.api",
+    "timings": "cyclescope.infer.kept",
     "load": "cyclescope.report.notebook",
     "load_model": "cyclescope.session.machines",
     "MachineModel": "cyclescope.model.machine",

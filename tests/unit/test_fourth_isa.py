@@ -18,8 +18,8 @@ from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.simulated import LOUD, SimulatedBackend
 from cyclescope.cli.main import cli
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction
-from cyclescope.infer.api import timings
 from cyclescope.infer.campaign import PORTS, Campaign, Request
+from cyclescope.infer.kept import timings
 from cyclescope.infer.machine_model import build_model
 from cyclescope.isa.decode import decoder
 from cyclescope.isa.encode import encode

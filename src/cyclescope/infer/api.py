@@ -1,9 +1,8 @@
-"""The library's entry points: measure forms into a store, and read their timings."""
+"""The library's entry points: open and calibrate a backend, and measure forms into a store."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +13,7 @@ from cyclescope.backend.canary import prepare
 from cyclescope.backend.link import Link
 from cyclescope.backend.native import NativeBackend
 from cyclescope.backend.remote import link_to
-from cyclescope.errors import StoreError, UsageError
+from cyclescope.errors import UsageError
 from cyclescope.host.counters import CYCLES, Event, availability, events_for, events_on
 from cyclescope.host.cpuinfo import microcode
 from cyclescope.host.features import features
@@ -22,13 +21,10 @@ from cyclescope.host.files import one
 from cyclescope.host.identity import Identity, as_leaves
 from cyclescope.host.topology import Topology, cpu_list, default_cpu, read_topology
 from cyclescope.host.uname import host_isa
-from cyclescope.infer.kept import kept_results
 from cyclescope.infer.progress import Progress, nobody
-from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.find.pattern import select
-from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.table import Table, load_table
-from cyclescope.measure.database import file_name
+from cyclescope.isa.table import load_table
+from cyclescope.measure.database import default_store
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
@@ -36,31 +32,6 @@ from cyclescope.measure.survey import reader, surroundings
 from cyclescope.remarks.run import Counting
 
 QUANTITIES = (THROUGHPUT, LATENCY, PORTS)  # that can be measured
-
-
-def default_store(machine: str) -> Path:
-    """Where the store of a machine is kept unless another file is named."""
-    try:
-        base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
-    except RuntimeError as error:
-        raise StoreError("no home directory to keep a store in", "name one with {store}") from error
-    return Path(base) / "cyclescope" / file_name(machine)
-
-
-def stores() -> list[Path]:
-    """The stores in the default folder."""
-    return sorted(default_store("x").parent.glob("*.sqlite"))
-
-
-def only_store() -> Path:
-    """The default store, when there is exactly one; for showing results without a runner."""
-    base, found = default_store("x").parent, stores()
-    if not found:
-        raise StoreError(f"no store in {base}", "run {measure} first, or name one with {store}")
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise StoreError(f"several stores in {base}: {names}", "name one with {store}")
-    return found[0]
 
 
 def open_backend(cpu: int | None = None, link: Link | None = None) -> tuple[NativeBackend, Identity]:
@@ -213,16 +184,3 @@ def _check(patterns: Sequence[str], what: Iterable[str], budget: float) -> None:
         raise UsageError(f"{str(unknown[0])[:40]!r} is nothing to measure", f"one of {', '.join(QUANTITIES)}")
     if not 0 <= budget < math.inf:
         raise UsageError(f"a budget of {budget} seconds", "a number from 0 on, 0 for no limit")
-
-
-def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> list[FormTiming]:
-    """Timings of the forms from a store, in the order of `forms`; as they are kept beside it, if they are."""
-    from cyclescope.infer.ports.naming import known_machine  # slow to import
-    from cyclescope.infer.readout import Readout
-
-    kept = kept_results(store.path, [form.id for form in forms])
-    return (
-        kept
-        if kept is not None
-        else list(Readout(store, table, known_machine(store.machine), forms).timings())
-    )

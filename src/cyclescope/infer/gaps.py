@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from cyclescope.infer.readout import NOT_RUN
-from cyclescope.infer.timing.results import FormTiming
+from cyclescope.infer.timing.results import NOT_RUN, FormTiming
 from cyclescope.measure.rows import Unreadable
 from cyclescope.measure.store import Store
 from cyclescope.remarks.model import Gap, forms, operand_pairs

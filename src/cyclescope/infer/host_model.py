@@ -15,7 +15,6 @@ from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable, CyclescopeError, StoreError
 from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
-from cyclescope.infer.api import default_store
 from cyclescope.infer.copies import possible_copies
 from cyclescope.infer.kept import (
     is_current,
@@ -32,6 +31,7 @@ from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.workload import MODEL
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
+from cyclescope.measure.database import default_store
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store

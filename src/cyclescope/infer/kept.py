@@ -12,6 +12,9 @@ import msgspec
 from cyclescope import __version__
 from cyclescope.infer.digest import digest
 from cyclescope.infer.timing.results import FormTiming, with_ports_of
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import Table
+from cyclescope.measure.store import Store
 
 
 class _Results(msgspec.Struct):
@@ -106,6 +109,17 @@ def kept_results(store: Path, forms: Sequence[str]) -> list[FormTiming] | None:
     with suppress(msgspec.MsgspecError):
         return [msgspec.msgpack.decode(found.timings[form], type=FormTiming) for form in forms]
     return None
+
+
+def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> list[FormTiming]:
+    """Timings of the forms from a store, in the order of `forms`; as they are kept beside it, if they are."""
+    kept = kept_results(store.path, [form.id for form in forms])
+    if kept is not None:
+        return kept
+    from cyclescope.infer.ports.naming import known_machine  # slow to import
+    from cyclescope.infer.readout import Readout
+
+    return list(Readout(store, table, known_machine(store.machine), forms).timings())
 
 
 def _results(store: Path) -> _Results | None:

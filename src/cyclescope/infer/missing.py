@@ -8,13 +8,14 @@ from pathlib import Path
 
 from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import UsageError
-from cyclescope.infer.api import conditions, default_store, open_backend
+from cyclescope.infer.api import conditions, open_backend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.host_model import native_model
 from cyclescope.infer.ports.naming import known_machine
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.table import load_table
+from cyclescope.measure.database import default_store
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import FAILED

@@ -18,7 +18,7 @@ from cyclescope.infer.refute.calibration import NOTE, Verdicts, stored_verdicts
 from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.links import stored_links
-from cyclescope.infer.timing.results import FormTiming, without_cycles
+from cyclescope.infer.timing.results import NOT_RUN, FormTiming, without_cycles
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.database import is_still
@@ -31,7 +31,6 @@ from cyclescope.model.machine import MachineModel
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.remarks.timing import Timing
 
-NOT_RUN = "not run"  # status of forms that a store knows nothing of
 _UNKNOWN = PortUsage(None, None)
 PART = 500  # forms that are read at once
 Found = tuple[FormTiming, PortUsage]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import lzma
-from collections.abc import Iterator
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property, partial
 from importlib import resources
+from typing import cast, overload
 
 import msgspec
 
@@ -58,11 +59,12 @@ class Table:
     without are gone through.
     """
 
-    def __init__(self, isa: str, source: dict[str, str], forms: list[InstructionForm]) -> None:
+    def __init__(self, isa: str, source: dict[str, str], forms: Sequence[InstructionForm]) -> None:
         self.isa = isa
         self.source = source
         self.forms = forms
-        self._by_id = {form.id: form for form in forms}
+        ids = forms.ids if isinstance(forms, _FormsWhenAsked) else [form.id for form in forms]
+        self._by_id = {name: number for number, name in enumerate(ids)}
 
     def __iter__(self) -> Iterator[InstructionForm]:
         return iter(self.forms)
@@ -81,14 +83,28 @@ class Table:
 
     def get(self, form_id: str) -> InstructionForm | None:
         """The form with this id, or None."""
-        form = self._by_id.get(form_id)
-        if form is None and "@" in form_id:
-            return self._variant(form_id)
-        return form
+        number = self._by_id.get(form_id)
+        if number is None:
+            return self._variant(form_id) if "@" in form_id else None
+        return self.forms[number]
+
+    def of_code(self, code: str) -> list[InstructionForm]:
+        """The forms that one of iced-x86's codes stands for."""
+        return [self.forms[number] for number in self._by_code.get(code, ())]
+
+    @cached_property
+    def _by_code(self) -> dict[str, list[int]]:
+        forms = self.forms
+        codes = forms.codes if isinstance(forms, _FormsWhenAsked) else [form.code for form in forms]
+        found: dict[str, list[int]] = {}
+        for number, code in enumerate(codes):
+            found.setdefault(code, []).append(number)
+        return found
 
     def _variant(self, form_id: str) -> InstructionForm | None:
         plain, _, text = form_id.partition("@")
-        form, variants = self._by_id.get(plain), instruction_set(self.isa).variants
+        number, variants = self._by_id.get(plain), instruction_set(self.isa).variants
+        form = None if number is None else self.forms[number]
         found = variants.named(form, text) if form and variants else None
         return found if found and found.id == form_id else None
 
@@ -185,27 +201,62 @@ class _Encodings:
         return slots, _guarded(slots, scatter, rules)
 
 
-def _build(raw: _RawTable) -> Table:
-    signatures = [_operands(s) for s in raw.signatures]
-    attributes = [frozenset(a) for a in raw.attributes]
-    encoding_of = _Encodings(raw).of
-    forms = [
-        InstructionForm(
-            f.id,
-            f.mnemonic,
-            signatures[f.signature],
-            *f.flags,
-            raw.features[f.features],
-            attributes[f.attributes],
-            f.element,
-            *f.names,
-            partial(encoding_of, f),
-            f.signature,
-            isa=raw.isa,
+class _FormsWhenAsked(Sequence[InstructionForm]):
+    """Forms, each made when it is first asked for: most commands look at a few of ten thousand."""
+
+    def __init__(self, raw: _RawTable) -> None:
+        self._raw = raw
+        self._operands = cache(lambda number: _operands(raw.signatures[number]))
+        self._attributes = [frozenset(a) for a in raw.attributes]
+        self._encoding_of = _Encodings(raw).of
+        self._made: list[InstructionForm | None] = [None] * len(raw.forms)
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of all, without making any."""
+        return [form.id for form in self._raw.forms]
+
+    @property
+    def codes(self) -> list[str]:
+        """What iced-x86 calls each, without making any."""
+        return [form.names[-1] for form in self._raw.forms]
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __iter__(self) -> Iterator[InstructionForm]:
+        if None in self._made:
+            made, form = self._made, self._form
+            pairs = zip(made, self._raw.forms, strict=True)
+            self._made = [form(raw) if one is None else one for one, raw in pairs]
+        return iter(cast("list[InstructionForm]", self._made))
+
+    @overload
+    def __getitem__(self, number: int) -> InstructionForm: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[InstructionForm]: ...
+    def __getitem__(self, number: int | slice) -> InstructionForm | list[InstructionForm]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        form = self._made[number]
+        if form is None:
+            form = self._made[number] = self._form(self._raw.forms[number])
+        return form
+
+    def _form(self, raw: _RawForm) -> InstructionForm:
+        return InstructionForm(
+            raw.id,
+            raw.mnemonic,
+            self._operands(raw.signature),
+            *raw.flags,
+            self._raw.features[raw.features],
+            self._attributes[raw.attributes],
+            raw.element,
+            *raw.names,
+            partial(self._encoding_of, raw),
+            raw.signature,
+            isa=self._raw.isa,
         )
-        for f in raw.forms
-    ]
-    return Table(raw.isa, raw.source, forms)
 
 
 @cache
@@ -219,4 +270,5 @@ def load_table(isa: str) -> Table:
         from cyclescope.isa.fixed_width import read_forms
 
         return Table(isa, *read_forms(data))
-    return _build(msgspec.json.decode(data, type=_RawTable))
+    raw = msgspec.json.decode(data, type=_RawTable)
+    return Table(raw.isa, raw.source, _FormsWhenAsked(raw))

@@ -92,6 +92,31 @@ def file_name(machine: str) -> str:
     return f"{machine.replace(' ', '-').replace('/', '-')}.sqlite"
 
 
+def default_store(machine: str) -> Path:
+    """Where the store of a machine is kept unless another file is named."""
+    try:
+        base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
+    except RuntimeError as error:
+        raise StoreError("no home directory to keep a store in", "name one with {store}") from error
+    return Path(base) / "cyclescope" / file_name(machine)
+
+
+def stores() -> list[Path]:
+    """The stores in the default folder."""
+    return sorted(default_store("x").parent.glob("*.sqlite"))
+
+
+def only_store() -> Path:
+    """The default store, when there is exactly one; for showing results without a runner."""
+    base, found = default_store("x").parent, stores()
+    if not found:
+        raise StoreError(f"no store in {base}", "run {measure} first, or name one with {store}")
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise StoreError(f"several stores in {base}: {names}", "name one with {store}")
+    return found[0]
+
+
 def open_readonly(path: Path) -> sqlite3.Connection:
     """Open for reading, also where the folder cannot be written."""
     try:

@@ -93,7 +93,7 @@ def default_machine(isa: str = DEFAULT) -> MachineModel:
 
 
 def _measured(machine: str) -> MachineModel | None:
-    from cyclescope.infer.api import default_store  # slow to import
+    from cyclescope.measure.database import default_store  # slow to import
 
     try:
         return load_model(NATIVE) if default_store(machine).is_file() else None

@@ -17,9 +17,10 @@ from cyclescope.errors import UsageError
 from cyclescope.host.identity import Hypervisor
 from cyclescope.host.spent import cpu_seconds
 from cyclescope.host.topology import Topology, read_topology
-from cyclescope.infer.api import calibrated, conditions, default_store, open_backend
+from cyclescope.infer.api import calibrated, conditions, open_backend
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import Table, load_table
+from cyclescope.measure.database import default_store
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.code import instruction

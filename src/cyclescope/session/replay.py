@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 import msgspec
 
 from cyclescope.backend.base import Backend
 from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
 from cyclescope.backend.peers.peculiar import Peculiar, peculiar
-from cyclescope.backend.simulated import SimulatedBackend
-from cyclescope.errors import StoreError, UsageError
+from cyclescope.errors import StoreError
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.kernels import shown_kernels
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Key, Planner
 from cyclescope.measure.record import STABLE, Record
 from cyclescope.measure.sampling import AGREE, GRAIN, Measurement, Sampler
 from cyclescope.measure.store import Store
-from cyclescope.model.names import OTHER_NAMES
 from cyclescope.remarks.elsewhere import NotCompared
 from cyclescope.remarks.remark import NOTHING, Remark
-from cyclescope.session.machines import load_model
+from cyclescope.session.elsewhere.backends import SAMPLE
 
 REPLAYED = (THROUGHPUT, LATENCY)
-SAMPLE = 200  # kernels: a share of one in ten is known within a twentieth
 # Share of kernels that may differ between two runs on machines of one kind. Two full runs of one machine had
 # one in 25; another core differs in most.
 MAY_DIFFER = 0.1
@@ -74,51 +70,6 @@ class Replay(msgspec.Struct, frozen=True):
         found = self.counts()
         compared = found[Agreeing.EQUAL] + found[Agreeing.DIFFERENT]
         return compared > 0 and found[Agreeing.DIFFERENT] <= MAY_DIFFER * compared
-
-
-# --- backends by name --------------------------------------------------------------------------------
-
-
-class NamedBackend(NamedTuple):
-    """A backend that experiments are compared with: what stands behind its name, as in `mca:CPU`.
-
-    `opened` takes that and the instruction set. Raises UsageError, BackendUnavailable.
-    """
-
-    of: str
-    opened: Callable[[str, str], Backend]
-
-
-def _mca(cpu: str, isa: str) -> Backend:
-    return LlvmMcaBackend(OTHER_NAMES.get(cpu.lower(), cpu), isa=isa)
-
-
-def _simulated(machine: str, isa: str) -> Backend:
-    model = load_model(machine)
-    if model.isa != isa:
-        raise UsageError(f"{machine} is a machine of {model.isa}", f"name one of {isa}")
-    return SimulatedBackend(model)
-
-
-BACKENDS: Mapping[str, NamedBackend] = {
-    "mca": NamedBackend("CPU", _mca),
-    "simulated": NamedBackend("MACHINE", _simulated),
-}
-SPELLED = " or ".join(f"{name}:{one.of}" for name, one in BACKENDS.items())
-
-
-def is_backend(name: str) -> bool:
-    """Whether a name is that of something that runs kernels: `mca:znver4`, `simulated:znver4`."""
-    kind, colon, _ = name.partition(":")
-    return bool(colon) and kind in BACKENDS
-
-
-def open_model(name: str, isa: str) -> Backend:
-    """The backend that a name names. Raises UsageError, BackendUnavailable."""
-    kind, _, what = name.partition(":")
-    if not what:
-        raise UsageError(f"{name!r} names nothing", f"write {kind}:{BACKENDS[kind].of}")
-    return BACKENDS[kind].opened(what, isa)
 
 
 # --- on a machine of the same kind -------------------------------------------------------------------

@@ -12,12 +12,12 @@ import msgspec
 
 from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Item
-from cyclescope.infer.api import default_store
 from cyclescope.infer.host_model import stored_results, this_machine
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import load_table
+from cyclescope.measure.database import default_store
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.model.names import NATIVE

@@ -48,14 +48,13 @@ def thin(path, others=40):
 
 def install(patch, folder):
     """Let the commands find the simulated Skylake; returns where its store is."""
-    from cyclescope.infer.api import default_store
+    from cyclescope.measure.database import default_store
 
     def open_backend(cpu=None, link=None):
         return SimulatedBackend(load_model("skylake")), IDENTITY
 
     patch.setenv("XDG_DATA_HOME", str(folder))
-    for name in ("measure", "bench", "host"):
-        patch.setattr(f"cyclescope.cli.commands.{name}.open_backend", open_backend)
+    patch.setattr("cyclescope.infer.api.open_backend", open_backend)
     patch.setattr("cyclescope.infer.host_model.this_machine", lambda: IDENTITY)
     patch.setattr("cyclescope.session.machines.this_host", lambda: IDENTITY)
     path = default_store(IDENTITY.machine)

@@ -42,6 +42,5 @@ def simulate(patch, **more):
         opened.append(Machine(**more))
         return opened[-1], IDENTITY
 
-    for name in ("measure", "bench", "host", "store", "verify_isa"):
-        patch.setattr(f"cyclescope.cli.commands.{name}.open_backend", open_backend)
+    patch.setattr("cyclescope.infer.api.open_backend", open_backend)
     return opened

@@ -12,7 +12,7 @@ from pathlib import Path
 import cyclescope
 
 NOISY = "error: the reading is "  # what bench says of rounds that disagree, beside neighbours perhaps
-SOURCE = str(Path(cyclescope.__file__).parents[2])  # children run the package that the tests import
+SOURCE = str(Path(cyclescope.__file__).parents[1])  # children run the package that the tests import
 
 
 def environment(**more):

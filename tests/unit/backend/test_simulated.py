@@ -7,8 +7,8 @@ import pytest
 from cyclescope.backend.base import NOT_RUN, OK, SIGNAL, UNCLEAN, Effort, Sample
 from cyclescope.backend.simulated import LOUD, SIGILL, Noise, SimulatedBackend
 from cyclescope.errors import UsageError
-from cyclescope.infer.api import timings
 from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.kept import timings
 from cyclescope.infer.timing.results import EXACT
 from cyclescope.isa.dataflow import is_old
 from cyclescope.kernel.instruction import Instruction

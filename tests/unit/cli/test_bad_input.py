@@ -259,7 +259,7 @@ def test_a_refusal_of_the_system_is_not_blamed_on_the_output(cyclescope, monkeyp
     def refused(isa):
         raise error
 
-    monkeypatch.setattr("cyclescope.cli.commands.forms.load_table", refused)
+    monkeypatch.setattr("cyclescope.isa.table.load_table", refused)
     done = cyclescope("forms")
     assert (done.code, done.error) == (FAILURE, said)
 
@@ -268,7 +268,7 @@ def test_an_error_nobody_thought_of(cyclescope, monkeypatch):
     def broken(isa):
         raise KeyError("surprise")
 
-    monkeypatch.setattr("cyclescope.cli.commands.forms.load_table", broken)
+    monkeypatch.setattr("cyclescope.isa.table.load_table", broken)
     done = cyclescope("forms")
     assert done.code == FAILURE
     assert done.err == "error: internal error: KeyError: 'surprise' (--debug shows where)\n"

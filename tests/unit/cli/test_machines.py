@@ -11,9 +11,9 @@ from contextlib import closing
 import pytest
 
 from cyclescope.infer import host_model
-from cyclescope.infer.api import default_store
 from cyclescope.infer.machine_model import build_model
 from cyclescope.isa.table import load_table
+from cyclescope.measure.database import default_store
 from cyclescope.measure.store import Store
 from cyclescope.model.check import problems
 from cyclescope.model.schema import decode, read_model, write_model

@@ -171,6 +171,6 @@ def test_a_signal_that_a_library_takes_for_its_own_failure(cyclescope, monkeypat
         except Stopped as stop:
             raise ImportError("initialization failed") from stop
 
-    monkeypatch.setattr("cyclescope.cli.commands.forms.load_table", load)
+    monkeypatch.setattr("cyclescope.isa.table.load_table", load)
     done = cyclescope("forms")
     assert (done.code, done.error) == (128 + signal.SIGTERM, "interrupted")

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from cyclescope.infer.api import timings
 from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.kept import timings
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.links import is_latency

@@ -11,8 +11,8 @@ import pytest
 
 from cyclescope.errors import BackendUnavailable, StoreError, UsageError
 from cyclescope.infer import host_model, kept
-from cyclescope.infer.api import default_store
 from cyclescope.infer.digest import DIGESTED, digest
+from cyclescope.measure.database import default_store
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.model.schema import write_model
 from cyclescope.remarks.model import Origin

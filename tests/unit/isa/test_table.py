@@ -279,3 +279,13 @@ def test_iced_is_for_developers_only():
     modules = sorted(PACKAGE.rglob("*.py"))
     assert len(modules) >= 11
     assert [str(m) for m in modules if "iced_x86" in imported(m.read_text())] == []
+
+
+def test_forms_are_made_when_they_are_asked_for():
+    table = load_table.__wrapped__("x86-64")
+    one = table["IMUL (R64, R64)"]
+    assert one in table.of_code(one.code)
+    assert table["IMUL (R64, R64)"] is one
+    assert one in list(table), "the same object, among all"
+    assert table.forms[:3] == list(table)[:3]
+    assert table.of_code("no code") == []

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from cyclescope.infer.api import timings
+from cyclescope.infer.kept import timings
 from cyclescope.measure.store import Store
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.report.summary import Tally, summary_text

@@ -17,14 +17,13 @@ from cyclescope.measure.sampling import AGREE, Measurement
 from cyclescope.measure.store import Store
 from cyclescope.report.comparison.replay import replay_json, replay_text
 from cyclescope.session import replay as replay_module
+from cyclescope.session.elsewhere.backends import is_backend, open_model
 from cyclescope.session.replay import (
     Again,
     Agreeing,
     Replay,
     again,
     farthest,
-    is_backend,
-    open_model,
     verified,
 )
 from tests.support.files.stores import HERE, experiment, filled, measurement

@@ -77,14 +77,6 @@ class _Placed(NamedTuple):
 _NOTHING = _Placed()
 
 
-@cache
-def _forms_by_code() -> dict[str, list[InstructionForm]]:
-    found: dict[str, list[InstructionForm]] = {}
-    for form in load_table("x86-64"):
-        found.setdefault(form.code, []).append(form)
-    return found
-
-
 def _fixed_memory(form: InstructionForm, op: Operand) -> Address:
     """An implicit access: the stack grows before a store."""
     below = op.fixed == "RSP" and op.write and "stack" in form.attributes
@@ -222,7 +214,7 @@ class X86Decoder:
 
     def _forms_of(self, ins: Any) -> FormsOfCode:
         """The forms of an instruction's code."""
-        same = _forms_by_code().get(self._codes[ins.code], ())
+        same = load_table(self.isa).of_code(self._codes[ins.code])
         found = self._forms[ins.code] = FormsOfCode.of(same, ins.encoding in self._prefixed)
         return found
 

@@ -6,23 +6,22 @@ import gc
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from cyclescope.analyze.choose.source import Choice, only, read_block, read_blocks
-from cyclescope.analyze.decode.block import Block
-from cyclescope.analyze.predict.prediction import ChangedPrediction, NotPredicted, Prediction
-from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.read.syntax import SYNTAXES
 from cyclescope.cli.options import Amount, OutputFile, WritingCommand
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.host.uname import host_isa
-from cyclescope.model.machine import MEASURED, MachineModel
 from cyclescope.report.predictions.views import TEXT, VIEWS, View
-from cyclescope.report.progress import when_needed
-from cyclescope.report.words import printable
-from cyclescope.session.machines import default_machine, host_machine, load_model, stand_in_for, vendor_of
+
+if TYPE_CHECKING:
+    from cyclescope.analyze.choose.source import Choice
+    from cyclescope.analyze.decode.block import Block
+    from cyclescope.analyze.predict.prediction import ChangedPrediction, NotPredicted, Prediction
+    from cyclescope.model.machine import MachineModel
 
 
 class AnalysisOptions(msgspec.Struct, frozen=True):
@@ -48,12 +47,16 @@ class AnalysisOptions(msgspec.Struct, frozen=True):
         return found
 
     def _plain(self, block: Block, machine: MachineModel, watch: bool = False) -> Prediction:
+        from cyclescope.analyze.predict.predictor import Predictor
+        from cyclescope.session.machines import stand_in_for
+
         return Predictor(machine, stand_in_for(machine)).predict(
             block, fixed=self.fixed, ignore_unknown=self.ignore_unknown, unroll_factor=self.unroll_factor,
             watch=watch,
         )  # fmt: skip
 
     def _changed(self, block: Block, machine: MachineModel, what: str) -> ChangedPrediction:
+        from cyclescope.analyze.predict.prediction import ChangedPrediction
         from cyclescope.analyze.predict.what_if import ChangedSetting, changed  # asked for with --what-if
 
         setting = changed(ChangedSetting(machine, block), what)
@@ -124,6 +127,11 @@ def command(
 
     Exit code 3 if the cost of an instruction is not known.
     """
+    from cyclescope.analyze.choose.source import Choice, only
+    from cyclescope.report.progress import when_needed
+    from cyclescope.report.words import printable
+    from cyclescope.session.machines import load_model
+
     click.get_current_context().with_resource(when_needed())
     gc.disable()  # a short life, and tables of many objects
     shown, files = _views(asked, bool(compare))
@@ -184,6 +192,11 @@ def _colours() -> bool | None:
 
 def _read(path: Path, arch: str | None, choice: Choice, syntax: str) -> tuple[list[Block], MachineModel]:
     """The blocks and the machine: the one named, else the host's for the ISA of the code."""
+    from cyclescope.analyze.choose.source import read_blocks
+    from cyclescope.model.machine import MEASURED
+    from cyclescope.report.words import printable
+    from cyclescope.session.machines import default_machine, host_machine, load_model, vendor_of
+
     if arch:
         machine = load_model(arch)
         return read_blocks(path, machine.isa, choice, syntax, vendor_of(machine.name)), machine
@@ -212,8 +225,10 @@ def _read_and_measure(
     path: Path, arch: str | None, choice: Choice, syntax: str
 ) -> tuple[list[Block], MachineModel]:
     """The block and the measured model of this host, with what it lacks for the block."""
+    from cyclescope.analyze.choose.source import read_block
     from cyclescope.infer.missing import measure_missing  # slow to import
     from cyclescope.report.progress import reporter
+    from cyclescope.session.machines import load_model, vendor_of
 
     if arch and arch.lower() != "native":
         raise UsageError(f"--measure-missing with --arch {arch}", "only this host can be measured: native")
@@ -227,6 +242,8 @@ def _compared(
     block: Block, machines: list[MachineModel], wanted: AnalysisOptions
 ) -> list[Prediction | NotPredicted]:
     """A prediction per machine, or why there is none; raises what keeps all of them from a result."""
+    from cyclescope.analyze.predict.prediction import NotPredicted
+
     rows: list[Prediction | NotPredicted] = []
     failed: list[UnsupportedInstruction] = []
     for machine in machines:

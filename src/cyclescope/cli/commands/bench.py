@@ -6,52 +6,24 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 import msgspec
 
-from cyclescope.backend.link import Link
 from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
 from cyclescope.cli.spellings import NanoBenchCommand
 from cyclescope.errors import MeasurementError, SourceError, UsageError
-from cyclescope.formats.nanobench import read_events
-from cyclescope.infer.api import calibrated, counting, only_store, open_backend, thread_cpus
-from cyclescope.infer.beside.bursts import (
-    MOST_MEASUREMENTS,
-    BurstPlan,
-    aggregate,
-    has_marks,
-    time_bursts,
-)
-from cyclescope.infer.beside.pieces import (
-    Around,
-    Init,
-    Snippet,
-    code_snippet,
-    file_snippet,
-    kernel_snippet,
-    sweep_of,
-    text_snippets,
-)
-from cyclescope.infer.beside.places import places_of
-from cyclescope.infer.beside.threads import time_threads
-from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import ROUNDS, VECTOR_LEVELS, time_kernel, time_kernels
-from cyclescope.measure.record import STABLE
 from cyclescope.measure.sampling import DISAGREE, DISTURBED, MOST_ROUNDS, PLACED, Measurement
-from cyclescope.measure.store import Store
-from cyclescope.report.bench import Aggregate, Counted, bench_json, bench_text
-from cyclescope.report.comparison.snippets import (
-    TimedSnippet,
-    comparison_csv,
-    comparison_json,
-    comparison_markdown,
-    comparison_text,
-    sweep_text,
-    threads_json,
-    threads_text,
-)
+
+if TYPE_CHECKING:
+    from cyclescope.backend.link import Link
+    from cyclescope.infer.beside.bursts import BurstPlan
+    from cyclescope.infer.beside.pieces import Around, Snippet
+    from cyclescope.kernel.kernel import Kernel
+    from cyclescope.report.bench import Aggregate, Counted
+    from cyclescope.report.comparison.snippets import TimedSnippet
 
 _REMEDY: dict[str, str] = {
     PLACED: "time the code in the loop that it is meant for",
@@ -106,6 +78,8 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def copies(self) -> BurstPlan:
         """How copies run once where the code has marks, or where that is asked for."""
+        from cyclescope.infer.beside.bursts import BurstPlan
+
         usual = BurstPlan()
         return BurstPlan(
             self.unroll or 0, self.loop or 0, usual.warm_up if self.warm_up is None else self.warm_up,
@@ -115,6 +89,8 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def around(self, plan: BurstPlan | None) -> Around:
         """What comes before the code, and how often it is repeated."""
+        from cyclescope.infer.beside.pieces import Around, Init
+
         before = Init(self.one_time_init, self.init, self.late_init)
         return Around(before, self.unroll or 1, self.vectors or "", plan)
 
@@ -125,6 +101,8 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """Raise UsageError where it contradicts itself."""
+        from cyclescope.infer.beside.bursts import MOST_MEASUREMENTS
+
         kinds = sum(map(bool, (self.texts, self.code is not None, self.rerun is not None, self.files)))
         if kinds != 1:
             what = "more than one thing to time" if kinds else "nothing to time"
@@ -203,6 +181,13 @@ def command(link: Link, cpu: int | None, store: Path | None, as_json: bool, **gi
     X21, X28; of RISC-V sp, s0 and s1, s11. The other registers hold small numbers, vectors 1.0. Where rounds
     do not agree, the exit code is 1. nanoBench's options are understood, with one dash or two.
     """
+    from cyclescope.formats.nanobench import read_events
+    from cyclescope.infer.api import calibrated, counting, open_backend, thread_cpus
+    from cyclescope.infer.beside.places import places_of
+    from cyclescope.infer.beside.threads import time_threads
+    from cyclescope.report.bench import Counted
+    from cyclescope.report.comparison.snippets import threads_json, threads_text
+
     aggregates = tuple([kind for kind in _AGGREGATES if given.pop(kind)])
     asked = BenchRequest(**given, aggregates=aggregates)
     asked.check()
@@ -239,6 +224,10 @@ def command(link: Link, cpu: int | None, store: Path | None, as_json: bool, **gi
 def _timed(
     backend: Any, snippets: Sequence[Snippet], asked: BenchRequest, emulated: bool
 ) -> list[TimedSnippet]:
+    from cyclescope.infer.beside.bursts import time_bursts
+    from cyclescope.infer.beside.places import places_of
+    from cyclescope.report.comparison.snippets import TimedSnippet
+
     bursts = [one.burst for one in snippets if one.burst is not None]
     where = places_of(snippets, backend.capabilities().isa)
     if bursts:
@@ -258,6 +247,15 @@ def _written(
     timed: Sequence[TimedSnippet], asked: BenchRequest, form: str | None, machine: str, frequency: float,
     counted: Counted,
 ) -> str:  # fmt: skip
+    from cyclescope.report.bench import bench_json, bench_text
+    from cyclescope.report.comparison.snippets import (
+        comparison_csv,
+        comparison_json,
+        comparison_markdown,
+        comparison_text,
+        sweep_text,
+    )
+
     if form == "csv":
         return comparison_csv(timed)
     if form == "markdown":
@@ -274,6 +272,9 @@ def _written(
 
 def _aggregates(kinds: Sequence[str], one: TimedSnippet) -> tuple[Aggregate, ...]:
     """nanoBench's ways to sum up what was measured."""
+    from cyclescope.infer.beside.bursts import aggregate
+    from cyclescope.report.bench import Aggregate
+
     copies, burst = one.snippet.copies, one.burst
     values = [value / copies for value in one.measured.rounds if not math.isnan(value)]
     if not values:
@@ -285,6 +286,8 @@ def _aggregates(kinds: Sequence[str], one: TimedSnippet) -> tuple[Aggregate, ...
 
 
 def _check(timed: Sequence[TimedSnippet]) -> None:
+    from cyclescope.measure.record import STABLE
+
     for one in timed:
         if one.measured.verdict != STABLE:
             _fail(one.snippet.name if len(timed) > 1 else "", one.measured)
@@ -300,6 +303,8 @@ def _fail(name: str, measured: Measurement) -> NoReturn:
 
 
 def _snippets(asked: BenchRequest, stored: tuple[str, Kernel, str] | None, isa: str) -> list[Snippet]:
+    from cyclescope.infer.beside.bursts import has_marks
+
     found = _written_snippets(asked, stored, isa, asked.plan)
     if asked.plan is None and any(has_marks(one.kernel.code) for one in found):
         if asked.threads or asked.pins:
@@ -311,6 +316,8 @@ def _snippets(asked: BenchRequest, stored: tuple[str, Kernel, str] | None, isa: 
 def _written_snippets(
     asked: BenchRequest, stored: tuple[str, Kernel, str] | None, isa: str, plan: BurstPlan | None
 ) -> list[Snippet]:
+    from cyclescope.infer.beside.pieces import code_snippet, file_snippet, sweep_of, text_snippets
+
     around = asked.around(plan)
     if stored is not None:
         return [_of_isa(stored, around, isa)]
@@ -344,6 +351,9 @@ def _text_of(path: Path) -> str:
 
 
 def _stored(number: int, store: Path | None) -> tuple[str, Kernel, str]:
+    from cyclescope.measure.database import only_store
+    from cyclescope.measure.store import Store
+
     opened = Store(store or only_store(), readonly=True)
     try:
         return *opened.kernel(number), opened.isa
@@ -352,6 +362,8 @@ def _stored(number: int, store: Path | None) -> tuple[str, Kernel, str]:
 
 
 def _of_isa(stored: tuple[str, Kernel, str], around: Around, isa: str) -> Snippet:
+    from cyclescope.infer.beside.pieces import kernel_snippet
+
     label, kernel, own = stored
     if own != isa:
         raise UsageError(f"the code is {own}, the machine executes {isa}", "choose another --target")

@@ -6,15 +6,10 @@ import shlex
 
 import click
 
-from cyclescope.backend.build import header_folder, library_for
 from cyclescope.cli.options import json_option
 from cyclescope.errors import UsageError
-from cyclescope.host.counters import availability
-from cyclescope.host.events import tried_events
 from cyclescope.host.uname import host_isa
 from cyclescope.isa.registry import isa_names
-from cyclescope.report.host import counted_json, counted_text, events_json, events_text
-from cyclescope.session.counting.process import start, stop
 
 
 @click.group("counters", invoke_without_command=True)
@@ -31,6 +26,8 @@ def command(ctx: click.Context, header: bool, include: bool, cflags: bool, libs:
     A C or C++ program times regions of its own with cyclescope.h: compile it with what `cyclescope counters
     --cflags --libs` prints. A Python program has cyclescope.region().
     """
+    from cyclescope.backend.build import header_folder
+
     asked = header or include or cflags or libs
     if ctx.invoked_subcommand is not None:
         if asked:
@@ -46,6 +43,8 @@ def command(ctx: click.Context, header: bool, include: bool, cflags: bool, libs:
 
 
 def _linked(isa: str) -> list[str]:
+    from cyclescope.backend.build import library_for
+
     folder = library_for(isa).parent
     return [shlex.quote(f"-L{folder}"), "-lcyclescope", shlex.quote(f"-Wl,-rpath,{folder}")]
 
@@ -54,6 +53,10 @@ def _linked(isa: str) -> list[str]:
 @json_option
 def list_(as_json: bool) -> None:
     """List events by name, and which of them can be counted here."""
+    from cyclescope.host.counters import availability
+    from cyclescope.host.events import tried_events
+    from cyclescope.report.host import events_json, events_text
+
     found, why = tried_events(), availability()
     click.echo(events_json(found, why) if as_json else events_text(found, why))
 
@@ -67,6 +70,8 @@ def start_(process: int, events: str) -> None:
 
     Counting goes on until `cyclescope counters stop`, or until the process ends.
     """
+    from cyclescope.session.counting.process import start
+
     names = [name.strip() for name in events.split(",") if name.strip()]
     if events and not names:
         raise UsageError("an empty list of events", "leave out --events for the usual ones")
@@ -79,5 +84,8 @@ def start_(process: int, events: str) -> None:
 @json_option
 def stop_(process: int | None, as_json: bool) -> None:
     """End counting, and print what was counted; without a PID, of the one process that is."""
+    from cyclescope.report.host import counted_json, counted_text
+    from cyclescope.session.counting.process import stop
+
     found = stop(process)
     click.echo(counted_json(found) if as_json else counted_text(found))

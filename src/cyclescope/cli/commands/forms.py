@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+
 import click
 
-from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument
 from cyclescope.host.uname import host_isa
-from cyclescope.isa.find.pattern import select
 from cyclescope.isa.registry import isa_names
-from cyclescope.isa.table import load_table
-from cyclescope.report.forms import forms_json, forms_text
 
 
 @click.command("forms")
@@ -27,6 +25,12 @@ def command(patterns: tuple[str, ...], isa: str, as_json: bool) -> None:
     A vector instruction of RISC-V is a form under each configuration, such as "VADD_VV@e32,m1"; "VADD_VV@*"
     lists them.
     """
+    from cyclescope.analyze.read.example import assembled_forms
+    from cyclescope.isa.find.pattern import select
+    from cyclescope.isa.table import load_table
+    from cyclescope.report.forms import forms_json, forms_text
+
+    gc.disable()  # a short life, and tables of many objects
     table = load_table(isa)
     chosen = select(table, patterns, False, assembled_forms)
     click.echo(forms_json(table, chosen) if as_json else forms_text(chosen))

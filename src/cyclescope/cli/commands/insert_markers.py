@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cyclescope.analyze.choose.insertion import STYLES, markable_loops, marked
-from cyclescope.analyze.choose.loops import Candidate, hottest
-from cyclescope.analyze.choose.source import read_program
 from cyclescope.analyze.read.syntax import SYNTAXES
 from cyclescope.cli.options import OutputFile
 from cyclescope.errors import UsageError
 
+if TYPE_CHECKING:
+    from cyclescope.analyze.choose.loops import Candidate
+
 
 def _chosen(found: Sequence[Candidate]) -> Candidate:
     """Ask on standard error, so that the text can go to standard output."""
+    from cyclescope.analyze.choose.loops import hottest
+
     for number, one in enumerate(found, 1):
         click.echo(f"{number:3}  {one.where}", err=True)
     default = found.index(hottest(found)) + 1
@@ -41,6 +45,9 @@ def command(file: Path, auto: bool, output: Path | None, style: str, syntax: str
 
     FILE is what a compiler writes with -S, or - for standard input.
     """
+    from cyclescope.analyze.choose.loops import hottest
+    from cyclescope.analyze.choose.source import read_program
+
     if str(file) == "-" and not auto:
         raise UsageError("standard input cannot be asked which loop", "--auto takes the innermost one")
     program = read_program(file, syntax=syntax or "")

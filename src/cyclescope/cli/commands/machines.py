@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.cli.options import OutputFile, WritingCommand, json_option, patterns_argument, store_option
-from cyclescope.infer.api import only_store
-from cyclescope.infer.host_model import native_summary, stored_model
-from cyclescope.infer.refute.doubts import doubts
-from cyclescope.model.check import problems, shown
-from cyclescope.model.library import summaries
-from cyclescope.model.machine import MachineModel
-from cyclescope.model.schema import encode, write_model
-from cyclescope.model.select import select_forms
-from cyclescope.report.machines import cost_card, head_lines, list_json, list_text, machine_json, machine_text
-from cyclescope.report.progress import when_needed
-from cyclescope.report.words import borrowing, counted
-from cyclescope.session.machines import load_model, read_machine
+
+if TYPE_CHECKING:
+    from cyclescope.model.machine import MachineModel
 
 _MOST_PROBLEMS = 100  # that are listed
 _name = click.argument("name", metavar="NAME|FILE")
@@ -34,6 +25,8 @@ def command() -> None:
     sifive-u74), or native: the machine that was measured here. FILE has a slash in it or ends in .json or
     .xz. All commands take the same names.
     """
+    from cyclescope.report.progress import when_needed
+
     click.get_current_context().with_resource(when_needed())
     gc.disable()  # a short life, and tables of many objects
 
@@ -42,6 +35,10 @@ def command() -> None:
 @json_option
 def list_(as_json: bool) -> None:
     """List the machine models: the one that was measured here, if any, and those that ship."""
+    from cyclescope.infer.host_model import native_summary
+    from cyclescope.model.library import summaries
+    from cyclescope.report.machines import list_json, list_text
+
     measured = native_summary()
     found = [*([measured] if measured else []), *summaries()]
     click.echo(list_json(found) if as_json else list_text(found))
@@ -58,6 +55,11 @@ def show(name: str, patterns: tuple[str, ...], everything: bool, as_json: bool) 
     Patterns are those of `cyclescope forms`: names, globs and examples of the machine's instruction set.
     --json without a pattern prints the whole model.
     """
+    from cyclescope.analyze.read.example import assembled_forms
+    from cyclescope.model.select import select_forms
+    from cyclescope.report.machines import cost_card, head_lines, machine_json, machine_text
+    from cyclescope.session.machines import load_model
+
     model = load_model(name)
     chosen = select_forms(model, patterns, assembled_forms)
     if as_json:
@@ -79,6 +81,10 @@ def build(store: Path | None, output: Path | None) -> None:
     The model has slots, ports and resources if the store has them (`cyclescope measure --what ports`). What
     the measurements do not determine is left out, or given as a range or a note.
     """
+    from cyclescope.infer.host_model import stored_model
+    from cyclescope.measure.database import only_store
+    from cyclescope.model.schema import encode, write_model
+
     model = stored_model(store or only_store())
     if output is None:
         click.echo(encode(model))
@@ -96,6 +102,11 @@ def check(ctx: click.Context, name: str) -> None:
     A measured model is also wrong if it has no ports for instructions that every program uses, or if fewer of
     its fresh mixes hold than its levels of confidence promise.
     """
+    from cyclescope.infer.refute.doubts import doubts
+    from cyclescope.model.check import problems
+    from cyclescope.report.words import counted
+    from cyclescope.session.machines import read_machine
+
     model = read_machine(name)
     found = [*problems(model), *doubts(model)]
     for line in found[:_MOST_PROBLEMS]:
@@ -108,6 +119,9 @@ def check(ctx: click.Context, name: str) -> None:
 
 
 def _size(model: MachineModel) -> str:
+    from cyclescope.model.check import shown
+    from cyclescope.report.words import borrowing, counted
+
     ports = counted(len(model.ports), "port") if model.ports else "no ports"
     name = f"{shown(model.name)}{f', {borrowing(model.borrowed)}' if model.borrowed else ''}"
     return f"{name}: {counted(len(model.forms), 'form')}, {ports}"

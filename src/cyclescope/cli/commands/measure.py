@@ -5,12 +5,10 @@ from __future__ import annotations
 import gc
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cyclescope.analyze.read.example import assembled_forms
-from cyclescope.backend.base import Backend
-from cyclescope.backend.link import Link
 from cyclescope.cli.options import (
     Duration,
     cpu_option,
@@ -21,26 +19,25 @@ from cyclescope.cli.options import (
 )
 from cyclescope.errors import BackendUnavailable, Stopped, UnsupportedInstruction, UsageError
 from cyclescope.formats.lists import find_list, read_list, shipped_lists
-from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
-from cyclescope.infer.api import QUANTITIES, conditions, default_store, isa_of, open_backend, stores
-from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.host_model import results_of
-from cyclescope.infer.ports.naming import known_machine
-from cyclescope.infer.timing.results import FormTiming
-from cyclescope.isa.find.pattern import select
-from cyclescope.isa.table import Table, load_table
-from cyclescope.measure.plan import LATENCY, THROUGHPUT
-from cyclescope.measure.ports import PORTS
-from cyclescope.measure.store import Store
-from cyclescope.report.card import timings_json
-from cyclescope.report.progress import reporter
-from cyclescope.report.summary import Tally, dry_run_json, dry_run_text, summary_text
-from cyclescope.report.words import counted
+
+if TYPE_CHECKING:
+    from cyclescope.backend.base import Backend
+    from cyclescope.backend.link import Link
+    from cyclescope.host.identity import Identity
+    from cyclescope.infer.campaign import Request
+    from cyclescope.infer.timing.results import FormTiming
+    from cyclescope.isa.table import Table
+    from cyclescope.measure.store import Store
+    from cyclescope.report.summary import Tally
 
 
 def _quantities(text: str | None, patterns: tuple[str, ...]) -> frozenset[str]:
     """What to measure; by default everything in a full run, and what takes no others beside some forms."""
+    from cyclescope.infer.api import QUANTITIES
+    from cyclescope.measure.plan import LATENCY, THROUGHPUT
+    from cyclescope.measure.ports import PORTS
+
     if text is None:
         return frozenset((THROUGHPUT, LATENCY) if patterns else (THROUGHPUT, LATENCY, PORTS))
     wanted = frozenset(part.strip() for part in text.split(",") if part.strip())
@@ -82,6 +79,17 @@ def command(
     beside neighbours that never rest. A run that is stopped, by a time budget, a signal or a lost connection,
     goes on where it was when the same command is given again. Patterns are those of `cyclescope forms`.
     """
+    from cyclescope.analyze.read.example import assembled_forms
+    from cyclescope.infer.api import isa_of, open_backend
+    from cyclescope.infer.campaign import Request
+    from cyclescope.isa.find.pattern import select
+    from cyclescope.isa.table import load_table
+    from cyclescope.measure.database import default_store, stores
+    from cyclescope.measure.ports import PORTS
+    from cyclescope.measure.store import Store
+    from cyclescope.report.card import timings_json
+    from cyclescope.report.summary import Tally, summary_text
+
     if listed is not None:
         patterns, what = _of_list(listed, patterns, what, isa_of(link))
     quantities = _quantities(what, patterns)
@@ -113,6 +121,8 @@ def command(
 
 def _of_list(name: str, patterns: tuple[str, ...], what: str | None, isa: str) -> tuple[tuple[str, ...], str]:
     """Patterns and quantities with those of a list; what no form is measured for is said."""
+    from cyclescope.isa.table import load_table
+
     text, source = find_list(name, isa)
     found = read_list(text, source, load_table(isa))
     for one in found.left_out:
@@ -121,6 +131,12 @@ def _of_list(name: str, patterns: tuple[str, ...], what: str | None, isa: str) -
 
 
 def _dry_run(patterns: tuple[str, ...], quantities: frozenset[str], link: Link, as_json: bool) -> None:
+    from cyclescope.analyze.read.example import assembled_forms
+    from cyclescope.infer.api import isa_of
+    from cyclescope.isa.find.pattern import select
+    from cyclescope.isa.table import load_table
+    from cyclescope.report.summary import dry_run_json, dry_run_text
+
     table = load_table(isa_of(link))
     forms = select(table, patterns, read=assembled_forms)
     _collect_seldom()
@@ -144,6 +160,13 @@ def _run(
     A run that measures ports makes the model of the machine of them. Another one leaves out ports that it
     would have to tell anew, if results need not be `whole`.
     """
+    from cyclescope.infer.api import conditions
+    from cyclescope.infer.campaign import Campaign
+    from cyclescope.infer.host_model import results_of
+    from cyclescope.infer.ports.naming import known_machine
+    from cyclescope.measure.ports import PORTS
+    from cyclescope.report.progress import reporter
+
     try:
         with reporter() as report:
             ports = whole or PORTS in request.quantities
@@ -162,6 +185,8 @@ def _run(
 
 
 def _check_executed(tally: Tally) -> None:
+    from cyclescope.report.words import counted
+
     if not tally.outcomes["ok"]:
         raise UnsupportedInstruction(
             f"this CPU executes none of {counted(tally.outcomes.total(), 'form')}",

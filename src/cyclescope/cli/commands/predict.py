@@ -9,12 +9,6 @@ import click
 from cyclescope.cli.options import OutputFile, WritingCommand
 from cyclescope.errors import Stopped
 from cyclescope.host.uname import host_isa
-from cyclescope.infer.progress import Progress
-from cyclescope.model.machine import MEASURED
-from cyclescope.model.names import NATIVE
-from cyclescope.report.progress import reporter, when_needed
-from cyclescope.session.batch.file import predict_file
-from cyclescope.session.machines import default_machine, host_machine
 from cyclescope.session.predictors import ANALYTIC, SIMULATED
 
 _BLOCKS = "blocks"
@@ -22,6 +16,10 @@ _BLOCKS = "blocks"
 
 def _default() -> str:
     """The name of this machine's model, or of what stands for it."""
+    from cyclescope.model.machine import MEASURED
+    from cyclescope.model.names import NATIVE
+    from cyclescope.session.machines import default_machine, host_machine
+
     found = host_machine(host_isa())
     if found is not None and found.provenance.kind == MEASURED:
         return NATIVE
@@ -44,6 +42,10 @@ def command(file: Path, output: Path, arch: str | None, predictor: str, jobs: in
     interval, what bounds it, or the reason why there is no prediction. If a run was stopped, the same command
     goes on from there.
     """
+    from cyclescope.infer.progress import Progress
+    from cyclescope.report.progress import reporter, when_needed
+    from cyclescope.session.batch.file import predict_file
+
     click.get_current_context().with_resource(when_needed())
     machine = arch or _default()
     if not arch:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cyclescope.backend.link import Link
 from cyclescope.cli.options import (
     OutputFile,
     WritingCommand,
@@ -18,15 +18,11 @@ from cyclescope.cli.options import (
     target_option,
 )
 from cyclescope.errors import UsageError
-from cyclescope.infer.api import isa_of
-from cyclescope.measure.store import Store
-from cyclescope.model.facts import Fact
-from cyclescope.probe.catalogue import chosen
-from cyclescope.probe.run import Asked
-from cyclescope.report.pages.core_card import core_card
-from cyclescope.report.pages.core_summary import card_text
-from cyclescope.report.probes import asked_json, asked_text, head, list_json, list_text, summary
-from cyclescope.session.probes import open_session, simulated_core
+
+if TYPE_CHECKING:
+    from cyclescope.backend.link import Link
+    from cyclescope.model.facts import Fact
+    from cyclescope.probe.run import Asked
 
 
 @click.command("probe", cls=WritingCommand)
@@ -62,6 +58,13 @@ def command(
     answer has a value with its error and a confidence, or is not resolved, with the reason. Answers and
     measurements are kept in the store, and are part of the machine model of it.
     """
+    from cyclescope.infer.api import isa_of
+    from cyclescope.probe.catalogue import chosen
+    from cyclescope.report.pages.core_card import core_card
+    from cyclescope.report.pages.core_summary import card_text
+    from cyclescope.report.probes import asked_json, asked_text, head, list_json, list_text, summary
+    from cyclescope.session.probes import open_session, simulated_core
+
     probes = chosen(names)
     if simulated is not None and (link.remote or cpu is not None):
         raise UsageError("a simulated core has no other machine and no CPU", "leave out {target} and {cpu}")
@@ -94,6 +97,8 @@ def command(
 
 def _known(path: Path | None, asked: Sequence[Asked]) -> list[Fact]:
     """What was found now, and what a store has of other questions."""
+    from cyclescope.measure.store import Store
+
     now = [fact for one in asked for fact in one.facts]
     if path is None:
         return now

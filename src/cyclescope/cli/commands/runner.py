@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-from cyclescope.backend.build import build
-from cyclescope.backend.link import runner_path
 from cyclescope.cli.options import OutputFile, WritingCommand
 from cyclescope.host.uname import host_isa
 from cyclescope.isa.registry import isa_names
@@ -31,6 +29,8 @@ def command() -> None:
                    "first that can, of $CC, gcc, cross compilers, clang and zig.")  # fmt: skip
 def build_(isa: str, output: Path, compiler: str) -> None:
     """Build a static runner from the sources that came with this program."""
+    from cyclescope.backend.build import build
+
     made = build(isa, output, compiler)
     size = f"{made.path.stat().st_size:,}".replace(",", " ")
     place = " (at fixed addresses: this C library has no static-pie)" if made.fixed else ""
@@ -41,4 +41,6 @@ def build_(isa: str, output: Path, compiler: str) -> None:
 @command.command("path")
 def path() -> None:
     """Print where the runner of this machine is."""
+    from cyclescope.backend.link import runner_path
+
     click.echo(runner_path())

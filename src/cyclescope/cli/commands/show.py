@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.errors import UsageError
-from cyclescope.infer.api import only_store, timings
-from cyclescope.infer.gaps import Gaps
-from cyclescope.infer.refute.calibration import stored_verdicts
-from cyclescope.infer.timing.conditions import with_conditions
-from cyclescope.isa.find.pattern import select_known
-from cyclescope.isa.registry import instruction_set
-from cyclescope.isa.table import load_table
-from cyclescope.measure.store import Store
-from cyclescope.report.card import EMULATED, card, evidence_text, timings_json
-from cyclescope.report.findings import findings_json, findings_text
-from cyclescope.report.outputs import outputs_text, waiting
-from cyclescope.report.progress import when_needed
-from cyclescope.report.words import calibration_lines
-from cyclescope.session.findings import findings
-from cyclescope.session.subjects import narrowed, of_store
+
+if TYPE_CHECKING:
+    from cyclescope.infer.timing.results import FormTiming
+    from cyclescope.measure.store import Store
+    from cyclescope.model.calibration import ClaimCalibration
 
 
 @click.command("show")
@@ -49,6 +40,18 @@ def command(
     Patterns are those of `cyclescope forms`; --json, --findings or --false-dependencies without a pattern
     look at every form.
     """
+    from cyclescope.analyze.read.example import assembled_forms
+    from cyclescope.infer.gaps import Gaps
+    from cyclescope.infer.kept import timings
+    from cyclescope.infer.timing.conditions import with_conditions
+    from cyclescope.isa.find.pattern import select_known
+    from cyclescope.isa.table import load_table
+    from cyclescope.measure.database import only_store
+    from cyclescope.measure.store import Store
+    from cyclescope.report.card import EMULATED, card, evidence_text, timings_json
+    from cyclescope.report.outputs import outputs_text, waiting
+    from cyclescope.report.words import calibration_lines
+
     gc.disable()  # a short life, and tables of many objects
     if unexpected:
         _show_findings(store or only_store(), patterns, as_json)
@@ -72,8 +75,7 @@ def command(
             click.echo(card(form, timing))
             if evidence:
                 click.echo(evidence_text(opened.evidence(form.id), opened.path))
-        verdicts = stored_verdicts(opened) if any(timing.ports for timing in found) else None
-        for line in calibration_lines(verdicts.calibration if verdicts else None):
+        for line in calibration_lines(_calibration(opened, found)):
             click.echo(f"ports: {line}")
         for note in Gaps(found).notes(opened):
             click.echo(f"note: {note}")
@@ -81,7 +83,22 @@ def command(
         opened.close()
 
 
+def _calibration(store: Store, found: Sequence[FormTiming]) -> ClaimCalibration | None:
+    """How often the port usages of a store hold; None where none is shown, or none was tried."""
+    if not any(timing.ports for timing in found):
+        return None
+    from cyclescope.infer.refute.calibration import stored_verdicts  # it knows how ports are inferred
+
+    verdicts = stored_verdicts(store)
+    return verdicts.calibration if verdicts else None
+
+
 def _show_findings(path: Path, patterns: tuple[str, ...], as_json: bool) -> None:
+    from cyclescope.report.findings import findings_json, findings_text
+    from cyclescope.report.progress import when_needed
+    from cyclescope.session.findings import findings
+    from cyclescope.session.subjects import narrowed, of_store
+
     click.get_current_context().with_resource(when_needed())
     one = narrowed(of_store(path), patterns)
     found = findings(one)
@@ -90,6 +107,8 @@ def _show_findings(path: Path, patterns: tuple[str, ...], as_json: bool) -> None
 
 def _known(store: Store) -> set[str]:
     """Forms that were measured, or do not run; where a table lists all forms they are known."""
+    from cyclescope.isa.registry import instruction_set
+
     if instruction_set(store.isa).variants is None:
         return set()
     illegal = {form for form, outcome in store.legality().items() if outcome != "ok"}

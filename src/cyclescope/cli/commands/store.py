@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cyclescope.backend.link import Link
 from cyclescope.cli.options import OutputFile, cpu_option, json_option, store_option, target_option
 from cyclescope.errors import MeasurementError, StoreError, UsageError
-from cyclescope.infer.api import calibrated, only_store, open_backend
-from cyclescope.infer.host_model import stored_model
-from cyclescope.measure.merge import by_machine, merge_files
-from cyclescope.measure.store import Store
-from cyclescope.report.comparison.replay import replay_json, replay_text
-from cyclescope.report.comparison.spread import spread_csv, spread_text
-from cyclescope.report.progress import when_needed
-from cyclescope.report.summary import store_json, store_text
-from cyclescope.report.words import counted
-from cyclescope.session.replay import SAMPLE, Replay, verified
-from cyclescope.session.spread import spread
+from cyclescope.session.elsewhere.backends import SAMPLE
+
+if TYPE_CHECKING:
+    from cyclescope.backend.link import Link
+    from cyclescope.session.replay import Replay
 
 _SHOWN = 10  # differences
 
@@ -39,6 +33,10 @@ def info(file: Path | None, store: Path | None, as_json: bool) -> None:
 
     Without FILE it is this machine's store.
     """
+    from cyclescope.measure.database import only_store
+    from cyclescope.measure.store import Store
+    from cyclescope.report.summary import store_json, store_text
+
     if file and store:
         raise UsageError("two stores are given", "name one of them")
     opened = Store(file or store or only_store(), readonly=True)
@@ -61,6 +59,13 @@ def merge(sources: tuple[Path, ...], output: Path | None, directory: Path | None
     Of two measurements of one experiment the stable one is kept, or else the first. With --table, stores of
     several machines with one core make a table: the median of each value, and how far the machines are apart.
     """
+    from cyclescope.infer.host_model import stored_model
+    from cyclescope.measure.merge import by_machine, merge_files
+    from cyclescope.report.comparison.spread import spread_csv, spread_text
+    from cyclescope.report.progress import when_needed
+    from cyclescope.report.words import counted
+    from cyclescope.session.spread import spread
+
     if table and not output and not directory:
         click.get_current_context().with_resource(when_needed())
         values = spread([stored_model(path) for path in sources])
@@ -94,6 +99,11 @@ def verify(file: Path, sample: int, seed: int, link: Link, cpu: int | None, as_j
     Each kernel runs byte by byte as it is stored. Exit code 1 if more than one kernel in ten differs, or if
     nothing could be compared.
     """
+    from cyclescope.infer.api import calibrated, open_backend
+    from cyclescope.measure.store import Store
+    from cyclescope.report.comparison.replay import replay_json
+    from cyclescope.session.replay import verified
+
     with closing(Store(file, readonly=True)) as opened:
         backend, identity = open_backend(cpu, link)
         with closing(backend):
@@ -115,5 +125,7 @@ def verify(file: Path, sample: int, seed: int, link: Link, cpu: int | None, as_j
 
 
 def _verdict(found: Replay, file: Path, machine: str) -> str:
+    from cyclescope.report.comparison.replay import replay_text
+
     text = replay_text(found, str(file), machine, _SHOWN)
     return f"{text}\n{file} agrees with this machine" if found.agrees else text

@@ -5,28 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
 
 from cyclescope.backend.link import Link
-from cyclescope.backend.native import NativeBackend
 from cyclescope.cli.options import OutputFile, WritingCommand, cpu_option, json_option, target_option
 from cyclescope.errors import UsageError
-from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
-from cyclescope.infer.api import calibrated, open_backend
-from cyclescope.infer.progress import Progress
-from cyclescope.isa.table import load_table
 from cyclescope.model.machine import MachineModel
-from cyclescope.report.predictions.search import search_json, search_text
 from cyclescope.report.predictions.validation import WORST, table_row, validation_json, validation_text
-from cyclescope.report.progress import reporter
-from cyclescope.session.block_files import read_block_file, read_timings, write_timings
 from cyclescope.session.blocks import KERNELS, LOOP, NOTIONS, UNROLLED, ProgramBlock
-from cyclescope.session.compiled import builds, timed_loops
-from cyclescope.session.machines import default_machine, load_model
 from cyclescope.session.predictors import (
     PREDICTOR_NAMES,
     USUAL_PREDICTORS,
@@ -35,11 +25,12 @@ from cyclescope.session.predictors import (
     ablated,
     predictors,
 )
-from cyclescope.session.search.drawing import BlockDraw, is_fit, usual_forms
-from cyclescope.session.search.finding import DisagreementSearch, SearchResult
-from cyclescope.session.search.judges import MachineJudge, PredictorJudge
-from cyclescope.session.search.straight import basic_blocks
-from cyclescope.session.validation import Validation, ValidationSection, known, sampled, section, timed
+
+if TYPE_CHECKING:
+    from cyclescope.backend.native import NativeBackend
+    from cyclescope.host.identity import Identity
+    from cyclescope.session.search.finding import SearchResult
+    from cyclescope.session.validation import Validation, ValidationSection
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _AS = {UNROLLED: (UNROLLED,), LOOP: (LOOP,), "both": NOTIONS}
@@ -117,6 +108,10 @@ def command(
     Blocks that cannot be timed reliably are counted with the reason. Errors are relative to the measured
     time.
     """
+    from cyclescope.infer.progress import Progress
+    from cyclescope.report.predictions.search import search_json, search_text
+    from cyclescope.report.progress import reporter
+
     if sum(given is not None for given in (blocks, kernels, measured)) > 1:
         raise UsageError("more than one source of blocks", "give one of --blocks, --kernels and --measured")
     chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
@@ -153,6 +148,8 @@ _Report = Callable[[str, int, int], None]
 
 
 def _validated(wanted: ValidationOptions, report: _Report) -> Validation:
+    from cyclescope.infer.api import open_backend
+
     if wanted.measured is not None:
         return _remembered(wanted, wanted.measured, report)
     backend, identity = open_backend(wanted.cpu, wanted.link)
@@ -164,6 +161,15 @@ def _validated(wanted: ValidationOptions, report: _Report) -> Validation:
 
 def _searched(wanted: ValidationOptions, report: _Report) -> SearchResult:
     """Blocks on which the first predictor and the machine, or another predictor, disagree."""
+    from cyclescope.infer.api import open_backend
+    from cyclescope.isa.table import load_table
+    from cyclescope.session.compiled import builds
+    from cyclescope.session.machines import load_model
+    from cyclescope.session.search.drawing import BlockDraw, is_fit, usual_forms
+    from cyclescope.session.search.finding import DisagreementSearch
+    from cyclescope.session.search.judges import MachineJudge, PredictorJudge
+    from cyclescope.session.search.straight import basic_blocks
+
     isa = load_model(wanted.arch).isa if wanted.arch else host_isa()
     if not is_fit(isa):
         raise UsageError(f"blocks of {isa} are not drawn", "give some with --blocks")
@@ -201,6 +207,8 @@ class _Models(NamedTuple):
 
 def _models(wanted: ValidationOptions, isa: str) -> _Models:
     """What predicts, before anything is measured."""
+    from cyclescope.session.machines import default_machine, load_model
+
     machine = load_model(wanted.arch) if wanted.arch else default_machine(isa)
     if machine.isa != isa:
         what = f"{machine.name} executes {machine.isa}, the blocks are {isa}"
@@ -212,6 +220,10 @@ def _models(wanted: ValidationOptions, isa: str) -> _Models:
 
 def _remembered(wanted: ValidationOptions, path: Path, report: _Report) -> Validation:
     """Blocks that were timed before."""
+    from cyclescope.session.block_files import read_timings
+    from cyclescope.session.machines import load_model
+    from cyclescope.session.validation import Validation, known, sampled, section
+
     isa = load_model(wanted.arch).isa if wanted.arch else host_isa()
     machine, chosen, absent, less = _models(wanted, isa)
     every, problems = read_timings(path, isa)
@@ -237,6 +249,9 @@ def _remembered(wanted: ValidationOptions, path: Path, report: _Report) -> Valid
 def _measured(
     wanted: ValidationOptions, backend: NativeBackend, identity: Identity, report: _Report
 ) -> Validation:
+    from cyclescope.infer.api import calibrated
+    from cyclescope.session.validation import Validation, sampled, section, timed
+
     isa = backend.capabilities().isa
     machine, chosen, absent, less = _models(wanted, isa)
     nop = calibrated(backend, identity).nop
@@ -256,6 +271,10 @@ def _measured(
 
 
 def _blocks(wanted: ValidationOptions, isa: str) -> tuple[Sequence[ProgramBlock], Sequence[str]]:
+    from cyclescope.session.block_files import read_block_file
+    from cyclescope.session.compiled import builds
+    from cyclescope.session.search.straight import basic_blocks
+
     if wanted.blocks is not None:
         found = read_block_file(wanted.blocks, isa)
         return found.blocks, found.problems
@@ -272,6 +291,9 @@ def _loops(
     found: Validation,
     report: _Report,
 ) -> Validation:
+    from cyclescope.session.compiled import builds, timed_loops
+    from cyclescope.session.validation import section
+
     if wanted.link.remote:
         raise UsageError("loops are compiled and run on this machine", "leave out --target")
     folder = None if wanted.kernels == Path(_OURS) else wanted.kernels
@@ -283,11 +305,15 @@ def _loops(
 
 
 def _drawn(every: Sequence[Any], wanted: ValidationOptions) -> list[Any]:
+    from cyclescope.session.validation import sampled
+
     numbers = [ProgramBlock(str(n).encode()) for n in range(len(every))]
     return [every[int(one.code)] for one in sampled(numbers, wanted.sample, wanted.seed)]
 
 
 def _keep(path: Path, found: Validation) -> None:
+    from cyclescope.session.block_files import write_timings
+
     names = [one.name for part in found.sections[:1] for one in part.predictors]
     rows = [table_row(row, host_isa()) for part in found.sections for row in part.rows]
     write_timings(path, rows, names)

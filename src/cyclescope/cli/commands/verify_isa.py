@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.backend.base import Depth
-from cyclescope.backend.link import Link
 from cyclescope.cli.options import cpu_option, json_option, patterns_argument, target_option
 from cyclescope.errors import UnsupportedInstruction
-from cyclescope.infer.api import open_backend
-from cyclescope.isa.find.pattern import select
-from cyclescope.isa.table import load_table
-from cyclescope.kernel.differential import differential_of
-from cyclescope.measure.verify import verify
-from cyclescope.report.verify import verification_json, verification_text
-from cyclescope.report.words import counted
+
+if TYPE_CHECKING:
+    from cyclescope.backend.link import Link
 
 _MANY = click.IntRange(1, 64)
 _DEFAULT = Depth()
@@ -50,6 +46,15 @@ def command(
     table does not declare are listed, and the exit code is 1. Without a PATTERN every form is checked, which
     takes about a minute, under an emulator longer. Patterns are those of `cyclescope forms`.
     """
+    from cyclescope.analyze.read.example import assembled_forms
+    from cyclescope.infer.api import open_backend
+    from cyclescope.isa.find.pattern import select
+    from cyclescope.isa.table import load_table
+    from cyclescope.kernel.differential import differential_of
+    from cyclescope.measure.verify import verify
+    from cyclescope.report.verify import verification_json, verification_text
+    from cyclescope.report.words import counted
+
     backend, identity = open_backend(cpu, link)
     try:
         table = load_table(backend.capabilities().isa)

@@ -5,37 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.cli.options import FiniteRange, OutputFile, WritingCommand, json_option
 from cyclescope.errors import UsageError
-from cyclescope.formats.exchange import Imported
-from cyclescope.infer.host_model import stored_model
-from cyclescope.infer.machine_model import refuse_emulated
-from cyclescope.isa.find.pattern import select
-from cyclescope.isa.table import load_table
-from cyclescope.measure.store import Store
 from cyclescope.model.comparison.agreement import CYCLES_APART, RELATIVE, Tolerance, compare
-from cyclescope.model.machine import MachineModel
-from cyclescope.model.select import select_forms
-from cyclescope.report.comparison.agreement import agreement_csv, agreement_json, agreement_text
-from cyclescope.report.comparison.classes import CLASSES_INDEX, class_files
-from cyclescope.report.comparison.replay import replay_json, replay_text
-from cyclescope.report.comparison.usage import usage_text
-from cyclescope.report.exchange import left_out_text
-from cyclescope.report.progress import when_needed
-from cyclescope.report.site.agreement import agreement_page
-from cyclescope.report.site.elsewhere import experiments_page
-from cyclescope.report.site.writing import check_target
-from cyclescope.report.words import borrowing, counted, listed
-from cyclescope.session.cost_classes import differing_classes, with_kernels
-from cyclescope.session.elsewhere.usage import compared_usage
-from cyclescope.session.replay import SAMPLE, SPELLED, is_backend, open_model, replayed
-from cyclescope.session.sources import is_store, source
-from cyclescope.session.subjects import beside, check_isa, narrowed
+from cyclescope.session.elsewhere.backends import SAMPLE, SPELLED, is_backend, open_model
+
+if TYPE_CHECKING:
+    from cyclescope.formats.exchange import Imported
+    from cyclescope.model.machine import MachineModel
 
 
 @click.command("compare", cls=WritingCommand)
@@ -71,6 +53,12 @@ def command(
     kernels of some forms of the store, drawn at random, run there. Micro-operations and ports are compared of
     all forms whose ports have high or medium confidence.
     """
+    from cyclescope.report.comparison.agreement import agreement_csv, agreement_json, agreement_text
+    from cyclescope.report.exchange import left_out_text
+    from cyclescope.report.progress import when_needed
+    from cyclescope.session.sources import source
+    from cyclescope.session.subjects import check_isa
+
     _check(
         names,
         {"--csv": as_csv, "--json": as_json, "--html": page is not None, "--report": folder is not None},
@@ -104,6 +92,8 @@ def command(
 
 def _check(names: Sequence[str], ways: Mapping[str, bool]) -> None:
     """Raise UsageError for one source alone, and for ways of showing that do not go together."""
+    from cyclescope.report.words import listed
+
     if len(names) < 2:
         raise UsageError("one source alone", "name another to compare it with")
     asked = [way for way, is_asked in ways.items() if is_asked]
@@ -117,6 +107,10 @@ def _page(
     names: Sequence[str], patterns: tuple[str, ...], tolerance: Tolerance, differences: int, page: Path
 ) -> str:
     """Write how far machines agree as a page."""
+    from cyclescope.report.site.agreement import agreement_page
+    from cyclescope.report.words import counted
+    from cyclescope.session.subjects import beside, narrowed
+
     first, *others = (narrowed(one, patterns) for one in beside(names))
     found = [(other.model, compare(first.model, other.model, tolerance)) for other in others]
     page.write_text(agreement_page(first, found, tolerance, differences), encoding="utf-8")
@@ -125,6 +119,12 @@ def _page(
 
 def _report(names: Sequence[str], patterns: tuple[str, ...], folder: Path) -> str:
     """Write where a model differs from a store, and say how much that is."""
+    from cyclescope.report.comparison.classes import CLASSES_INDEX, class_files
+    from cyclescope.report.site.writing import check_target
+    from cyclescope.report.words import counted
+    from cyclescope.session.cost_classes import differing_classes, with_kernels
+    from cyclescope.session.subjects import beside, narrowed
+
     if len(names) != 2:
         raise UsageError("--report is of two sources", "name a store and a model, as in llvm:znver4")
     check_target(folder, CLASSES_INDEX)
@@ -146,6 +146,20 @@ def _experiments(
     names: Sequence[str], patterns: Sequence[str], sample: int, shown: int, as_json: bool, page: Path | None
 ) -> str:
     """What the kernels of a store take elsewhere, and what its forms are made of there."""
+    from cyclescope.backend.simulated import SimulatedBackend
+    from cyclescope.infer.host_model import stored_model
+    from cyclescope.infer.machine_model import refuse_emulated
+    from cyclescope.isa.find.pattern import select
+    from cyclescope.isa.table import load_table
+    from cyclescope.measure.store import Store
+    from cyclescope.report.comparison.replay import replay_json, replay_text
+    from cyclescope.report.comparison.usage import usage_text
+    from cyclescope.report.site.elsewhere import experiments_page
+    from cyclescope.report.words import borrowing
+    from cyclescope.session.elsewhere.usage import compared_usage
+    from cyclescope.session.replay import replayed
+    from cyclescope.session.sources import is_store
+
     if len(names) != 2 or is_backend(names[0]) or not is_store(Path(names[0])):
         raise UsageError(f"experiments are compared of one store and {SPELLED}", "give these two")
     with closing(Store(Path(names[0]), readonly=True)) as store:
@@ -166,6 +180,8 @@ def _experiments(
 
 
 def _chosen(found: Imported, name: str, patterns: tuple[str, ...]) -> MachineModel:
+    from cyclescope.model.select import select_forms
+
     model = found.model
     if patterns:
         model = msgspec.structs.replace(model, forms=select_forms(model, patterns))

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cyclescope.cli.options import OutputFile, WritingCommand
 from cyclescope.errors import UsageError
-from cyclescope.formats.exchange import Item
-from cyclescope.formats.llvm.opcodes import known_opcodes, with_opcodes
 from cyclescope.formats.registry import FORMATS, WRITABLE, Format, by_name, of_suffix
-from cyclescope.model.machine import MachineModel
-from cyclescope.model.schema import encode, write_model
-from cyclescope.report.exchange import left_out_text
-from cyclescope.report.progress import when_needed
-from cyclescope.report.words import named
-from cyclescope.session.sources import source
-from cyclescope.session.subjects import Subject, subject
+
+if TYPE_CHECKING:
+    from cyclescope.formats.exchange import Item
+    from cyclescope.model.machine import MachineModel
+    from cyclescope.session.subjects import Subject
 
 _MODEL = "json"
 _SUFFIXES = ", ".join(f"{form.suffix} {form.name}" for form in FORMATS if form.writer and form.suffix)
@@ -38,6 +35,12 @@ def command(what: str, output: Path | None, name: str | None, program: Path | No
     SOURCE is a machine's name (native, znver4, ...), a store, a model's file, or another tool's file. The
     format follows from the file's name, or is given with --format. Without -o the file is printed.
     """
+    from cyclescope.model.schema import encode, write_model
+    from cyclescope.report.exchange import left_out_text
+    from cyclescope.report.progress import when_needed
+    from cyclescope.report.words import named
+    from cyclescope.session.subjects import subject
+
     if name is None and output is None:
         raise click.UsageError("--format is needed where no file is named with -o")
     as_model = name == _MODEL or (name is None and output is not None and output.suffix in (".json", ".xz"))
@@ -69,6 +72,9 @@ def command(what: str, output: Path | None, name: str | None, program: Path | No
 
 def _without_results(what: str) -> Subject:
     """A machine alone: of a store that has not changed, the model that is kept."""
+    from cyclescope.session.sources import source
+    from cyclescope.session.subjects import Subject
+
     found = source(what)
     return Subject(found.model, refused=found.refused)
 
@@ -77,6 +83,8 @@ def _known_to(
     program: Path | None, model: MachineModel, chosen: Format
 ) -> tuple[MachineModel, tuple[Item, ...]]:
     """The model with the opcodes that a program of LLVM knows, and what is left out."""
+    from cyclescope.formats.llvm.opcodes import known_opcodes, with_opcodes
+
     if program is None:
         return model, ()
     if not chosen.has_opcodes:

@@ -12,12 +12,6 @@ from cyclescope.cli.options import OutputFile, WritingCommand
 from cyclescope.errors import UsageError
 from cyclescope.formats.registry import FORMATS, READABLE
 from cyclescope.isa.registry import DEFAULT, isa_names
-from cyclescope.model.library import names
-from cyclescope.model.names import NATIVE
-from cyclescope.model.schema import write_model
-from cyclescope.report.exchange import left_out_text
-from cyclescope.report.words import counted
-from cyclescope.session.sources import source
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -40,6 +34,13 @@ def command(
     Values that no instruction can have (negative ones, not finite ones, throughputs of 0, a least above its
     most) and instructions that are not in the table are refused, counted and listed with --refused.
     """
+    from cyclescope.model.library import names
+    from cyclescope.model.names import NATIVE
+    from cyclescope.model.schema import write_model
+    from cyclescope.report.exchange import left_out_text
+    from cyclescope.report.words import counted
+    from cyclescope.session.sources import source
+
     if not file.exists():
         raise UsageError(f"{file}: no such file")
     if not file.is_file():

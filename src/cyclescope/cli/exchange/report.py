@@ -7,13 +7,6 @@ from pathlib import Path
 import click
 
 from cyclescope.cli.options import OutputFile, WritingCommand
-from cyclescope.report.exchange import left_out_text
-from cyclescope.report.notebook import site_pages
-from cyclescope.report.progress import when_needed
-from cyclescope.report.site.pages import site
-from cyclescope.report.site.writing import check_target, write_site
-from cyclescope.report.words import counted
-from cyclescope.session.subjects import beside, narrowed
 
 
 @click.command("report", cls=WritingCommand)
@@ -33,6 +26,14 @@ def command(what: str, others: tuple[str, ...], output: Path, patterns: tuple[st
     number with the command that runs it again. The site works from a file, without a server and without
     network.
     """
+    from cyclescope.report.exchange import left_out_text
+    from cyclescope.report.notebook import site_pages
+    from cyclescope.report.progress import when_needed
+    from cyclescope.report.site.pages import site
+    from cyclescope.report.site.writing import check_target, write_site
+    from cyclescope.report.words import counted
+    from cyclescope.session.subjects import beside, narrowed
+
     check_target(output)
     click.get_current_context().with_resource(when_needed())
     subjects = [narrowed(one, patterns) for one in beside((what, *others))]

@@ -13,6 +13,7 @@ from cyclescope.remarks.remark import Remark
 from cyclescope.remarks.timing import Cause, Timing, cause_of
 
 EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
+NOT_RUN = "not run"  # status of forms that a store knows nothing of
 UNMEASURED = Timing.UNMEASURED.of().text
 AGREED = 1.03  # times: readings of one thing differ by less
 LESS = 0.9  # times what something takes at least: less is more than noise

@@ -100,8 +100,8 @@ def _matching(table: Table, pattern: str) -> list[InstructionForm]:
     exact = table.get(pattern)
     if exact is not None:
         return [exact]
-    glob = _glob(pattern)
-    found = [f for f in table if any(glob.match(name) for name in names(f))]
+    matches = _glob(pattern).match
+    found = [f for f in table if any(map(matches, names(f)))]
     found = found or _spelled(table, x86_64.spellings(pattern.upper()))
     if " " not in pattern and instruction_set(table.isa).fixed_width:
         found = list(dict.fromkeys([*found, *written.aliased(table, pattern.lower())]))
@@ -124,8 +124,10 @@ def names(form: InstructionForm) -> Iterable[str]:
     """Every name that finds a form."""
     yield form.mnemonic
     yield form.id
-    yield _SUFFIX.sub("", form.id, count=1)
-    yield form.id.partition(" ")[0]
+    first = form.id.partition(" ")[0]
+    if first != form.mnemonic:
+        yield first
+        yield _SUFFIX.sub("", form.id, count=1)
     yield from filter(None, (form.llvm, form.uops_info))
 
 

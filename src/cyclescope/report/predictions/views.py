@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from cyclescope.analyze.predict.prediction import NotPredicted, Prediction
+if TYPE_CHECKING:
+    from cyclescope.analyze.predict.prediction import NotPredicted, Prediction
 
-Rows = Sequence[Prediction | NotPredicted]  # one per machine
+    Rows = Sequence[Prediction | NotPredicted]  # one per machine
 
 
 class View(msgspec.Struct, frozen=True):

@@ -73,7 +73,7 @@ def in_copies(cyclescope, machine, monkeypatch):
         measured = Measurement(3.0, 0.01, STABLE, 2, 0, (3.0,))
         return [TimedBurst(measured, 98.0 * bool(one.pairs), (sample,), one) for one in bursts]
 
-    monkeypatch.setattr("cyclescope.cli.commands.bench.time_bursts", times)
+    monkeypatch.setattr("cyclescope.infer.beside.bursts.time_bursts", times)
     run = lambda *args: cyclescope("bench", *args)  # noqa: E731
     run.asked = asked
     return run
@@ -201,7 +201,7 @@ def test_one_that_is_not_ok_fails_all(timed):
 
 
 def test_counters_say_why_there_are_none(timed, tmp_path, monkeypatch):
-    monkeypatch.setattr("cyclescope.cli.commands.bench.counting", lambda *_: "no counters: a reason")
+    monkeypatch.setattr("cyclescope.infer.api.counting", lambda *_: "no counters: a reason")
     path = tmp_path / "events.txt"
     path.write_text("0E.01 UOPS\n")
     assert "UOPS: n/a (no counters: a reason)" in timed("--hex", "90", "-config", path).out

@@ -83,7 +83,7 @@ def test_cpus_of_llvm_mca_have_the_names_of_machines(cyclescope, store, monkeypa
         asked.append(cpu)
         raise BackendUnavailable("no llvm-mca")
 
-    monkeypatch.setattr("cyclescope.session.replay.LlvmMcaBackend", backend)
+    monkeypatch.setattr("cyclescope.backend.peers.llvm_mca.LlvmMcaBackend", backend)
     for name in ("zen5", "ZEN3", "znver4", "nosuch"):
         cyclescope("compare", store, f"mca:{name}")
     assert asked == ["znver5", "znver3", "znver4", "nosuch"]

@@ -14,7 +14,7 @@ from cyclescope.analyze.choose.source import read_block
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import UsageError
 from cyclescope.infer import host_model
-from cyclescope.infer.api import default_store
+from cyclescope.measure.database import default_store
 from cyclescope.model.machine import MEASURED, Provenance
 from cyclescope.model.schema import write_model
 from cyclescope.report.predictions.views import VIEWS

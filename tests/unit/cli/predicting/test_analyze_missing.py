@@ -12,9 +12,9 @@ from cyclescope.analyze.choose.source import read_block
 from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import UsageError
 from cyclescope.infer import host_model, missing
-from cyclescope.infer.api import default_store
 from cyclescope.infer.campaign import Request
 from cyclescope.isa.table import load_table
+from cyclescope.measure.database import default_store
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.ports import PORTS
 from tests.support.code.blocks import SUM_LOOP as LOOP

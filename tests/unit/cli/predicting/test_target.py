@@ -32,8 +32,7 @@ def emulated(monkeypatch):
         asked.append(link)
         return Emulated(), msgspec.structs.replace(IDENTITY, emulated=True)
 
-    for name in ("measure", "bench", "host", "verify_isa"):
-        monkeypatch.setattr(f"cyclescope.cli.commands.{name}.open_backend", open_backend)
+    monkeypatch.setattr("cyclescope.infer.api.open_backend", open_backend)
     return asked
 
 

@@ -42,7 +42,7 @@ def opened(monkeypatch):
         found.append(Simulated(llvm_model("znver3")))
         return found[-1], IDENTITY
 
-    monkeypatch.setattr("cyclescope.cli.commands.validate.open_backend", open_backend)
+    monkeypatch.setattr("cyclescope.infer.api.open_backend", open_backend)
     return found
 
 
@@ -176,7 +176,7 @@ def test_disturbed_blocks_are_told_and_nothing_is_judged(cyclescope, monkeypatch
     def open_backend(cpu=None, link=None):
         return Simulated(llvm_model("znver3"), lambda kernel, number, cycles: sample(cycles, 5)), IDENTITY
 
-    monkeypatch.setattr("cyclescope.cli.commands.validate.open_backend", open_backend)
+    monkeypatch.setattr("cyclescope.infer.api.open_backend", open_backend)
     ran = cyclescope("validate", "--blocks", blocks, *OWN, "--as", "unrolled")
     assert ran.code == 0
     assert "5 tried, 0 clean, 5 disturbed" in ran.out
