@@ -38,6 +38,7 @@ from cyclescope.infer.timing.second_looks import (
     is_first,
     latency_questions,
     second_look,
+    throughput_questions,
 )
 from cyclescope.infer.timing.throttling import Suspect, ThrottledChains, suspects
 from cyclescope.infer.workload import (
@@ -63,6 +64,8 @@ from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED, chosen
 from cyclescope.probe.meanwhile import AskedMeanwhile
 from cyclescope.probe.run import Asked, ask
+
+_SECOND = ("*" + AGAIN, *(f"{kind}*" for kind in SECOND_LOOKS))  # variants that first results ask for
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -343,13 +346,14 @@ class Campaign:
         self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[Experiment]:
         names = [form.id for form in forms]
-        done = {key for glob in ("*" + AGAIN, *SECOND_LOOKS) for key in self.store.done(glob, names)}
+        done = {key for glob in _SECOND for key in self.store.done(glob, names)}
         done.difference_update(self._again.keys)
         different = outliers(forms, self.store.throughputs())
         self._suspects, self._open = [], []
         for form, timing in self.timings(forms, links, is_first):
             self._suspects += suspects(form, timing)
             found = list(latency_questions(planner, form, timing))
+            found += throughput_questions(planner, form, timing)
             if form.id in different or is_unsure(timing.throughput):
                 found += [second_look(experiment) for experiment in planner.throughput(form)]
             if found or any(map(is_undecided, timing.latencies)):

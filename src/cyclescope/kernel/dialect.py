@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from cyclescope.isa.dataflow import Pair
@@ -99,6 +99,11 @@ class Dialect(Protocol):
     def fill(self, form: InstructionForm, position: int, number: int) -> tuple[Instruction, str]:
         """What takes a cycle in place in a register operand, given as a plan has it, and the key of it as a
         link. Raises Unmeasurable.
+        """
+
+    def overwrite(self, form: InstructionForm, position: int, number: int) -> Mapping[str, Items]:
+        """What gives a register operand, given as a plan has it, a value whatever it was before, by the name
+        of the way, the cheapest one first; nothing where nothing does.
         """
 
     def vector_level(self, form: InstructionForm) -> int:

@@ -2,6 +2,10 @@
 
 Both kernels are the same but for the register that every instance overwrites. Sources are no part of it:
 the only way from one instance to the next is a false dependency.
+
+And sequences of forms that read their destination, which something else writes first: no instance waits for
+another one. Where ports are dealt out before it is known when operands are ready, so many chains as there are
+destinations take longer than instances that wait for nothing.
 """
 
 from __future__ import annotations
@@ -16,14 +20,16 @@ from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use
 from cyclescope.kernel.dialect import Dialect, Items
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.stream import Stream, kind_of
+from cyclescope.kernel.stream import LENGTHS, Stream, kind_of
 from cyclescope.kernel.variant import Kind, variant_of
 
+Streams = Sequence[tuple[Stream, str]]  # with their class of values, "" or fast or slow
+SHARES = (1, 2, 4)  # of so many instances one has its destination overwritten: fewer for no room of the width
 _FILLED_COPIES = 4  # instances with one-cycle instructions behind each: more registers tell no more
 _ONE = "all of its instances write the same registers"
 
 
-def chosen_stream(form: InstructionForm, streams: Sequence[tuple[Stream, str]]) -> tuple[Stream, str]:
+def chosen_stream(form: InstructionForm, streams: Streams) -> tuple[Stream, str]:
     """The sequence that kernels of one destination are made of, and its class of values.
 
     Raises Unmeasurable where the form has none without other instructions in it.
@@ -59,6 +65,54 @@ def filled(
     chain = Chain(pair.source.name, pair.target.name, Kind.FILLED, items, keys, len(uses))
     apart, _ = _with_fillers(dialect, form, pair, several, count)
     return chain, msgspec.structs.replace(chain, variant=Kind.FILLED_APART, items=apart, links=())
+
+
+def own_destinations(form: InstructionForm) -> list[int]:
+    """The operands that are registers of an instance's choice, and that it reads and writes."""
+    return [
+        position
+        for position, op in enumerate(form.operands)
+        if op.is_register and not op.fixed and op.read and op.write and register_place(form, position) >= 0
+    ]
+
+
+def independent(dialect: Dialect, form: InstructionForm, streams: Streams) -> Streams:
+    """Sequences whose destinations are overwritten first: all, or those of some instances, so that it shows
+    whether what overwrites them is what takes the time. None where nothing does, or instances need others.
+    """
+    plain = [s for s, speed in streams if not speed and variant_of(s.variant).kind is Kind.PLAIN]
+    alone = [s for s in plain if s.length <= LENGTHS[1]]
+    stream = max(alone, key=lambda s: s.length, default=None)
+    if stream is None or not all(isinstance(item, Use) for item in stream.items):
+        return ()
+    uses = [item for item in stream.items if isinstance(item, Use)]
+    ways = [_overwrites(dialect, form, use) for use in uses]
+    names = [name for name in ways[0] if all(name in way for way in ways)]
+    return [
+        (_overwritten(stream, uses, [way[name] for way in ways], name, share), "")
+        for name in names
+        for share in (SHARES if name == names[0] else SHARES[:1])
+    ]
+
+
+def _overwrites(dialect: Dialect, form: InstructionForm, use: Use) -> dict[str, Items]:
+    """What overwrites all destinations of an instance that it reads, by the name of the way."""
+    each = [
+        dialect.overwrite(form, position, use.registers[register_place(form, position)])
+        for position in own_destinations(form)
+    ]
+    names = [name for name in each[0] if all(name in ways for ways in each)] if each else []
+    return {name: tuple(item for ways in each for item in ways[name]) for name in names}
+
+
+def _overwritten(
+    stream: Stream, uses: Sequence[Use], first: Sequence[Items], name: str, share: int
+) -> Stream:
+    items: list[Use | Instruction] = []
+    for number, use in enumerate(uses):
+        items += [*(() if number % share else first[number]), use]
+    variant = f"{Kind.PARTLY} 1 of {share}" if share > 1 else f"{Kind.OVERWRITTEN} {name}".strip()
+    return msgspec.structs.replace(stream, variant=variant, items=tuple(items))
 
 
 def _with_fillers(

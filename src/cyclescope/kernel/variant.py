@@ -18,6 +18,8 @@ class Kind(StrEnum):
     PLAIN = "plain"  # sequences: instances with registers of their own
     UNROLLED = "unrolled"
     BROKEN = "broken"  # with instructions that cut dependencies
+    OVERWRITTEN = "overwritten"  # with what writes first the destinations that instances read
+    PARTLY = "partly overwritten"  # those of some instances
     SAME = "same register"  # for both sources, or source and target
     INDEXED = "indexed"
     BASES = "bases"  # several, each with memory of its own
@@ -42,9 +44,10 @@ class Kind(StrEnum):
 
 
 SPEEDS = (Kind.FAST, Kind.SLOW)
+INDEPENDENT = (Kind.OVERWRITTEN, Kind.PARTLY)  # sequences of forms that read their destination
 LINKED = (Kind.LINK, Kind.INTEGER_LINK, Kind.FP_LINK)
-SECOND_LOOKS = (  # chains that a first result asks for
-    Kind.FILLED, Kind.FILLED_APART, Kind.UNBROKEN, Kind.THROTTLED,
+SECOND_LOOKS = (  # chains and sequences that a first result asks for
+    Kind.FILLED, Kind.FILLED_APART, Kind.UNBROKEN, Kind.THROTTLED, Kind.OVERWRITTEN, Kind.PARTLY,
 )  # fmt: skip
 UNLINKED = (Kind.SELF, Kind.SAME, Kind.SWAP)  # chains of the form, without links
 _WORDS = "|".join(sorted((kind for kind in Kind if kind), key=len, reverse=True))

@@ -20,7 +20,7 @@ from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.dialect import Executes, PairChains, chains_of, dialect_of
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, WATCHED, Kernel
-from cyclescope.kernel.overwriting import chosen_stream, filled, kept
+from cyclescope.kernel.overwriting import Streams, chosen_stream, filled, independent, kept
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.stream import Stream
 from cyclescope.kernel.variant import SPEEDS, UNLINKED, Kind, variant_of
@@ -28,7 +28,6 @@ from cyclescope.kernel.variant import SPEEDS, UNLINKED, Kind, variant_of
 _NOPS = 48
 PLANS = 400  # kept; forms of one signature are rarely further apart
 THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
-
 
 Coded = tuple[Instruction, bytes]
 Key = tuple[str, str, str, str, str]  # form, quantity, source, target, variant
@@ -224,17 +223,24 @@ class Planner:
             )
         )
 
-    def throughput(self, form: InstructionForm, done: Container[Key] = ()) -> list[Experiment]:
-        """Throughput experiments of a form, but for those that are done."""
+    def throughput(
+        self, form: InstructionForm, done: Container[Key] = (), others: Streams = ()
+    ) -> list[Experiment]:
+        """Throughput experiments of a form, of its own sequences or others, but for those that are done."""
         made: dict[Use, Coded] = {}
         return [
             Experiment(
                 *key, self._kernel(form, stream.items, self._stream_state(form, speed), stream.flags, made),
                 stream.count,
             )
-            for stream, speed in self.sequences(form).streams
+            for stream, speed in others or self.sequences(form).streams
             if (key := (form.id, THROUGHPUT, "", "", self._stream_name(stream, speed))) not in done
         ]  # fmt: skip
+
+    def independent(self, form: InstructionForm) -> list[Experiment]:
+        """Throughput experiments whose instances do not wait for destinations that they read, or nothing."""
+        others = independent(self.dialect, form, self.sequences(form).streams)
+        return self.throughput(form, (), others) if others else []
 
     def latency(self, form: InstructionForm, done: Container[Key] = ()) -> list[Experiment]:
         """Latency experiments of a form, but for those that are done."""

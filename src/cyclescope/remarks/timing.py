@@ -18,6 +18,7 @@ class Cause(Enum):
     HIDDEN = auto()  # by the throughput, if it is shorter
     RESTORED = auto()  # a sequence that restores operands
     CUT = auto()  # a sequence that cuts the form's own chain
+    CHAINS = auto()  # so many chains as there are destinations may take longer than ports need
     CARRIED = auto()  # links take less in the chain than alone, and the law says what is left
 
 
@@ -76,6 +77,7 @@ class Timing(Meaning):
     CUTS_DISTURBED = "its own dependency chain limits it: sequences that cut it were disturbed"
     OWN_CHAIN = "limited by its own dependency chain, which cannot be broken"
     FEW_BASES = "as fast as chains through {} bases allow"
+    OWN_DESTINATIONS = "instances wait for destinations that they read: up to {} with other numbers of these"
     FEW_REGISTERS = "as fast as chains through {} registers allow"
     IN_FLIGHT = "as fast as registers for what is in flight allow: {:.2f} with an index, for a cycle more"
 
@@ -100,6 +102,7 @@ _CAUSES = {
     Timing.HIDDEN: Cause.HIDDEN,
     Timing.RESTORED: Cause.RESTORED,
     Timing.CUT: Cause.CUT,
+    Timing.OWN_DESTINATIONS: Cause.CHAINS,
     Timing.CARRIED: Cause.CARRIED,
 }
 

@@ -10,8 +10,8 @@ import pytest
 from cyclescope.isa.dataflow import overwritten, register_place
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.chain import Unmeasurable, Use
-from cyclescope.kernel.overwriting import chosen_stream
-from cyclescope.kernel.stream import Stream, kind_of
+from cyclescope.kernel.overwriting import chosen_stream, own_destinations
+from cyclescope.kernel.stream import LENGTHS, Stream, kind_of
 from cyclescope.kernel.variant import Kind, variant_of
 from cyclescope.measure.plan import Planner
 from tests.support.code.flow import period
@@ -163,3 +163,53 @@ def test_every_overwritten_register_has_a_kernel_or_a_reason():
             for pair in overwritten(form):
                 chains = [c for c in plan.chains if c.source == pair.source.name]
                 assert bool(chains) != bool(planner(isa).reason(form, pair.source.name, pair.target.name))
+
+
+@cache
+def reading_their_own(isa, count=150):
+    able = [form for form in load_table(isa) if own_destinations(form)]
+    some = random.Random(5).sample(able, min(count, len(able)))
+    return tuple(form for form in some if planner(isa).independent(form))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_destinations_are_overwritten_by_what_waits_for_no_instance(isa):
+    dialect, seen = planner(isa).dialect, 0
+    for form in reading_their_own(isa):
+        for experiment in planner(isa).independent(form):
+            assert experiment.count <= LENGTHS[1]
+            written = set()
+            for item in experiment.kernel.body:
+                if item.form is form:
+                    written |= dialect.written(form, item.registers)
+            for item in experiment.kernel.body:
+                if item.form is not form:
+                    assert written.isdisjoint(dialect.read(item.form, item.registers)), item.text()
+                    assert dialect.written(item.form, item.registers) & written, item.text()
+            seen += 1
+    assert seen > 30
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_all_destinations_are_overwritten_or_one_of_so_many(isa):
+    for form in reading_their_own(isa):
+        for experiment in planner(isa).independent(form):
+            share = int(experiment.variant.split()[4]) if experiment.variant.startswith(Kind.PARTLY) else 1
+            before = [i.form is form for i in experiment.kernel.body]
+            cut = [n for n in range(1, len(before)) if before[n] and not before[n - 1]]
+            assert len(cut) == -(-experiment.count // share), (form.id, experiment.variant)
+
+
+def test_on_x86_no_instance_waits_for_another_one():
+    """By a decoder that is not the package's: with a latency of 1 for all, nothing takes a cycle per trip."""
+    seen = 0
+    for form in reading_their_own("x86-64"):
+        both = [op for op in form.operands if op.read and op.write]
+        if any(op.fixed or op.is_memory for op in both) or form.flags_read:
+            continue
+        for experiment in planner("x86-64").independent(form):
+            if experiment.variant.startswith(Kind.OVERWRITTEN):
+                found = period(Truth(1), experiment.kernel.code, experiment.kernel.state)
+                assert found.dependency == 0, (form.id, experiment.kernel.text())
+                seen += 1
+    assert seen > 50

@@ -26,6 +26,8 @@ from cyclescope.infer.timing.results import (
 )
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.overwriting import own_destinations
+from cyclescope.kernel.variant import Kind, variant_of
 from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.remarks.timing import Cause
 
@@ -122,6 +124,30 @@ def is_uneven(throughput: float) -> bool:
         return False
     parts = (2, 3, 4, 6)
     return min(abs(throughput - round(throughput * n) / n) for n in parts) > TOLERANCE * throughput
+
+
+def is_of_ports(throughput: float) -> bool:
+    """Whether a throughput is a whole number of instances a cycle, as ports give it: nothing else need limit
+    it.
+    """
+    rate = 1 / throughput
+    return rate > 1 - TOLERANCE and abs(rate - round(rate)) < TOLERANCE * rate
+
+
+def waits_for_its_own(form: InstructionForm, throughput: Throughput | None) -> bool:
+    """Whether what a form takes may be that instances wait for destinations that they read.
+
+    Many chains side by side take longer than ports need where a core deals ports out before it knows when
+    operands are ready: then it is no whole number of instances a cycle, and no simple fraction or another one
+    with another number of destinations.
+    """
+    if throughput is None or not throughput.value or not own_destinations(form):
+        return False
+    if is_of_ports(throughput.value):
+        return False
+    looks = [(variant_of(name).kind, cycles) for name, cycles in throughput.variants.items()]
+    plain = [cycles for kind, cycles in looks if kind in (Kind.PLAIN, Kind.UNROLLED)]
+    return is_uneven(throughput.value) or max(plain, default=0.0) > AGREED * throughput.value
 
 
 def outliers(forms: Sequence[InstructionForm], throughputs: Mapping[str, float]) -> set[str]:

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cyclescope.infer.timing.laws import is_doubtful, is_through_memory, may_be_delayed, slower_than_others
+from cyclescope.infer.timing.laws import (
+    is_doubtful,
+    is_through_memory,
+    may_be_delayed,
+    slower_than_others,
+    waits_for_its_own,
+)
 from cyclescope.infer.timing.overwriting import filling
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.dataflow import is_old, pairs
@@ -43,6 +49,11 @@ def latency_questions(planner: Planner, form: InstructionForm, timing: FormTimin
         if doubtful or slower or may_be_delayed(latency):
             unbroken = planner.unbroken(form, source, target)
             yield from () if unbroken is None else (unbroken,)
+
+
+def throughput_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> list[Experiment]:
+    """Sequences whose destinations are overwritten, where instances may wait for those that they read."""
+    return planner.independent(form) if waits_for_its_own(form, timing.throughput) else []
 
 
 def is_first(record: Record) -> bool:

@@ -10,14 +10,13 @@ from itertools import pairwise
 import msgspec
 
 from cyclescope.infer.timing.latency_system import LinkLatency
-from cyclescope.infer.timing.laws import is_uneven
+from cyclescope.infer.timing.laws import is_of_ports, is_uneven, waits_for_its_own
 from cyclescope.infer.timing.results import (
     AGREED,
     EXACT,
     FINEST,
     LESS,
     MUCH,
-    TOLERANCE,
     UNMEASURED,
     UPPER_BOUND,
     Latency,
@@ -31,7 +30,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import MANY_BASES
-from cyclescope.kernel.variant import SPEEDS, Kind
+from cyclescope.kernel.variant import INDEPENDENT, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 from cyclescope.model.facts import HIGH, MEDIUM
 from cyclescope.remarks.remark import NOTHING, Remark
@@ -51,7 +50,7 @@ def streams_out(form: InstructionForm) -> bool:
 
 def limit_of(throughput: Throughput) -> float:
     """Cycles that a chain has to exceed to show a latency; 0 where the throughput itself is a chain's."""
-    own = throughput.cause in (Cause.CUT, Cause.RESTORED)
+    own = throughput.cause in (Cause.CUT, Cause.RESTORED, Cause.CHAINS)
     return (throughput.value or 0.0) if own or throughput.kind == EXACT else 0.0
 
 
@@ -99,11 +98,12 @@ class ThroughputBuilder:
         indexed, others = self._by_index(usable)
         if kind == EXACT and not remark and self._is_in_flight(best, indexed, others):
             remark, trust = Timing.IN_FLIGHT.of(indexed), MEDIUM if trust == HIGH else trust
-        return Throughput(
+        found = Throughput(
             rounded(best.per_instance), rounded(best.spread / best.count), kind, variants,
             remark.text, confidence=trust, cause=cause_of(remark),
             indexed=rounded(indexed) if indexed > MUCH * others else None,
         )  # fmt: skip
+        return self._of_chains_at_most(found, best, main)
 
     def _by_index(self, usable: Sequence[Record]) -> tuple[float, float]:
         """Cycles with an index in the address, and the most of as many without one; 0 where not known."""
@@ -217,6 +217,9 @@ class ThroughputBuilder:
         plain = min((r.per_instance for r in main if r.kind is Kind.PLAIN), default=None)
         if best.kind is Kind.BROKEN and plain is not None and best.per_instance < 0.97 * plain:
             return self._with_cuts(best), Timing.CUT.of(rounded(plain))
+        if best.kind in INDEPENDENT and plain is not None and best.per_instance < plain / AGREED:
+            without = self._is_without_chains(best, main)
+            return EXACT if without else UPPER_BOUND, Timing.CUT.of(rounded(plain))
         if best.kind is Kind.BASES:
             return EXACT, NOTHING
         if self._in_one_place():
@@ -227,6 +230,26 @@ class ThroughputBuilder:
         if self._own_chain() and not (broken and instruction_set(self.form.isa).links.cut_fixed):
             return UPPER_BOUND, Timing.OWN_CHAIN.of()
         return EXACT, NOTHING
+
+    def _of_chains_at_most(self, found: Throughput, best: Record, main: Sequence[Record]) -> Throughput:
+        """A bound where instances may wait for destinations that they read, and no sequence where these are
+        overwritten first takes the same.
+        """
+        known = found.kind != EXACT or found.note or best.kind is Kind.BASES
+        if known or not waits_for_its_own(self.form, found) or self._is_without_chains(best, main):
+            return found
+        plain = [r.per_instance for r in main if r.kind in _WITHOUT_INDEX]
+        return _bounded(found, Timing.OWN_DESTINATIONS.of(rounded(max(plain, default=best.per_instance))))
+
+    def _is_without_chains(self, best: Record, main: Sequence[Record]) -> bool:
+        """Whether neither chains nor what cuts them take the time: with all destinations overwritten first
+        it is the same, or if that is the best sequence, with fewer of them.
+        """
+        cuts = [r for r in main if r.kind in INDEPENDENT and r.look.name != best.look.name]
+        if best.kind is not Kind.PARTLY:
+            other = Kind.PARTLY if best.kind is Kind.OVERWRITTEN else Kind.OVERWRITTEN
+            cuts = [r for r in cuts if r.kind is other]
+        return any(r.verdict == STABLE and _agree(r, best) for r in cuts)
 
     def _with_cuts(self, best: Record) -> str:
         """Exact where the form takes longer than the few instructions that cut its dependencies can."""
@@ -244,7 +267,7 @@ class ThroughputBuilder:
             return throughput
         longer = throughput.value - chain / plain
         noise = AGREED - 1
-        later = noise if _is_of_ports(throughput.value) else _LATER
+        later = noise if is_of_ports(throughput.value) else _LATER
         least = noise * max(throughput.value, FINEST)
         most = max(later * throughput.value, least)
         if not -least <= longer <= most:
@@ -292,10 +315,10 @@ def _is_of_same(record: Record, other: Record) -> bool:
     return record.look.first == other.look.first and record.verdict == STABLE == other.verdict
 
 
-def _is_of_ports(cycles: float) -> bool:
-    """Whether a whole number of instances a cycle is what ports do: nothing else need limit it."""
-    rate = 1 / cycles
-    return rate > 1 - TOLERANCE and abs(rate - round(rate)) < TOLERANCE * rate
+def _agree(record: Record, other: Record) -> bool:
+    """Whether an instance takes the same in two sequences."""
+    one, two = record.per_instance, other.per_instance
+    return max(one, two) < AGREED * min(one, two)
 
 
 def _bounded(throughput: Throughput, by: Remark) -> Throughput:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
@@ -173,6 +173,15 @@ class FixedWidthDialect(ABC):
         if found is None:
             raise Unmeasurable(f"nothing fills a chain through {form.operands[position].name}")
         return found
+
+    def overwrite(self, form: InstructionForm, position: int, number: int) -> Mapping[str, Items]:
+        """See `links.Helpers.cut`: of each register of a list or group."""
+        builder = StreamBuilder(form, self.helpers_of(form))
+        field = next(field for operand, field in builder.fields if operand == position)
+        width = form.operands[position].width or SCALABLE
+        places = [Place(kind, one, width) for kind, one in builder.found(field)[number]]
+        cut = [item for place in places for item in builder.helpers.cut_one(place)]
+        return {"": tuple(cut)} if cut else {}
 
     def vector_level(self, form: InstructionForm) -> int:
         """How much vector state a form needs."""

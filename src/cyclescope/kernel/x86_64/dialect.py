@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -181,6 +181,10 @@ class X86Dialect:
         """See `links.Helpers.fill`."""
         op = form.operands[position]
         return self.helpers.fill(Place(domain(op.cls), number, min(op.width, self.helpers.widest)))
+
+    def overwrite(self, form: InstructionForm, position: int, number: int) -> Mapping[str, Items]:
+        """See `breakers.Breakers.overwrite`."""
+        return self.helpers.overwrite(domain(form.operands[position].cls), number)
 
     def vector_level(self, form: InstructionForm) -> int:
         """See `values.vector_level`."""

@@ -289,7 +289,8 @@ def test_chains_through_five_bases_may_be_what_shows(cycles, kind):
 def test_seven_registers_may_be_what_limits(cycles, kind):
     """Of two cycles to the next instance with its register: seven chains do 3.5 a cycle, of ports for 4."""
     form = "PAVGB (MM, MM)"
-    found = ThroughputBuilder(TABLE[form], [stream(7 * cycles, "plain x7", 7)], (), {}, str)
+    records = [stream(7 * cycles, name, 7) for name in ("plain x7", "overwritten x7")]
+    found = ThroughputBuilder(TABLE[form], records, (), {}, str)
     there = Latency("op1", "op1", 2.0, 2.0, EXACT, 0.0)
     assert found.limited_by_registers(found.throughput(), [there]).kind == kind
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.x86_64.helpers.breakers import Breakers
-from cyclescope.kernel.x86_64.registers import ALIAS, VECTOR_CONSTANT
+from cyclescope.kernel.x86_64.registers import ALIAS, CONSTANT, VECTOR_CONSTANT, VECTOR_ONES
 
 _CLASSES = {32: "XMM", 64: "XMM", 128: "XMM", 256: "YMM", 512: "ZMM"}
 NARROWEST = 32  # bits of a store
@@ -65,6 +65,20 @@ class MemoryLinks(Breakers):
 
     def _memory_to_vector(self, source: Place, target: Place) -> list[Instruction]:
         return [self._memory(self._vector_name(source.width, False), (target.number, ALIAS), source)]
+
+    def overwrite(self, kind: str, number: int) -> dict[str, tuple[Instruction, ...]]:
+        """A register := a constant, by a move that some cores eliminate, of a vector by a load as well, whose
+        port is no other vector instruction's; nothing for registers of other kinds.
+        """
+        if kind == "r":
+            return {"": (self.constant_from(number, CONSTANT),)}
+        if kind != "v":
+            return {}
+        move = self.vector_constant(number, VECTOR_CONSTANT, 128)
+        if number > VECTOR_ONES:  # which only EVEX reaches
+            return {"": (move,)}
+        load = self._memory_to_vector(Place("mem", width=128), Place("v", number))
+        return {"": (move,), "by a load": tuple(load)}
 
     def _mmx_to_memory(self, source: Place, target: Place) -> list[Instruction]:
         name = "MOVD (M32, MM)" if target.width == 32 else "MOVQ (M64, MM)"
