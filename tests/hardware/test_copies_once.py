@@ -54,6 +54,16 @@ def test_copies_take_what_a_chain_takes(backend):
     patiently(is_so)
 
 
+def test_a_measurement_is_short_whatever_comes_before_the_code(backend):
+    """With a millisecond before the code a measurement is a few runs of it, not some dozens."""
+    rest, plan = "mov ecx, 4000000; l: dec ecx; jnz l", BurstPlan(1000, basic=True, measurements=4)
+    for before, least, most in (("", 20, 200), (rest, 1, 8)):
+        (one,) = bursts("add rax, rbx", plan=plan, each=before)
+        found = backend.burst(one.kernel, one.effort)
+        assert found.status in (OK, UNCLEAN)
+        assert least <= found.calls <= most
+
+
 def test_what_is_paused_does_not_count(backend):
     """Marks are fences: what they enclose is paid in full where it counts, else not at all."""
 

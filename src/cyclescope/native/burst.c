@@ -15,6 +15,8 @@
 #define CALLS_MAX 400 /* in a measurement, of each length */
 #define TRIES 8       /* times as many as measurements, beside neighbours */
 #define ONE_TIME 2    /* the region of what runs once */
+/* Seconds of a measurement with what runs before the code: in most longer ones there is an interrupt. */
+#define LONGEST 0.005
 
 enum length { SHORTER, LONGER, LENGTHS };
 
@@ -181,8 +183,10 @@ static struct sums runs(enum length length, uint32_t calls)
 static void plan(void)
 {
     double target = burst.request->target * cal()->ticks_per_cycle, coarse = 150 * cal()->step;
-    double ticks = runs(LONGER, 1).ticks;
+    uint64_t before = clock_ticks();
+    double ticks = runs(LONGER, 1).ticks, whole = (double)(clock_ticks() - before); /* of two runs, a call of both */
     double calls = ceil((target > coarse ? target : coarse) / (ticks > 1 ? ticks : 1));
+    calls = fmin(calls, LONGEST / cal()->seconds_per_tick / (whole > 1 ? whole : 1));
     burst.calls = is_emulated ? 1 : calls < 1 ? 1 : calls < CALLS_MAX ? (uint32_t)calls : CALLS_MAX;
 }
 
