@@ -44,6 +44,11 @@ def test_rows(title, text):
     assert told(title).told == text
 
 
+def test_values_that_look_alike_are_one():
+    shared = [Fact("shared-core", part, CoreAnswer.VALUE, 1.001, 0.02, "times", MEDIUM) for part in "ab"]
+    assert told("beside another CPU", shared).told == "1.00 times"
+
+
 def test_what_is_less_sure_says_so():
     text = card_text("a machine", FACTS)
     assert "30.5 +-0.5 calls  (medium)" in text

@@ -174,8 +174,8 @@ def _pairs(by_probe: dict[str, dict[str, Fact]]) -> Iterator[CardLine]:
         found = [fact for fact in by_probe.get(probe, {}).values() if fact.value is not None]
         values = sorted(fact.value for fact in found if fact.value is not None)
         if values:
-            several = f"{values[0]:.2f} to {values[-1]:.2f} {found[0].unit}"
-            told = several if len(found) > 1 else valued(found[0])
+            ends = dict.fromkeys((f"{values[0]:.2f}", f"{values[-1]:.2f}"))  # one where both are alike
+            told = f"{' to '.join(ends)} {found[0].unit}" if len(found) > 1 else valued(found[0])
             yield CardLine("pairs of CPUs", title, told, _doubt(found))
         elif probe in by_probe:
             reason = next(iter(by_probe[probe].values())).reason

@@ -108,6 +108,15 @@ def test_times_that_are_far_apart_are_drawn_by_their_logarithms(asked, most, is_
     assert [attributes["class"] for _, attributes in tags if attributes.get("class") == "mark"] == ["mark"]
 
 
+def test_numbers_at_the_edge_are_not_cut_off(asked):
+    """The last of them ends where it is written; the picture ends a few pixels behind it."""
+    tags = swept(asked, {8: 4, 16: 4, 32: 4, 64: 4, 128: 9, 256: 12, 512: 12}, 64.0)
+    across = [one for tag, one in tags if tag == "text" and float(one["y"]) > CURVE_HEIGHT - 10]
+    assert {one["text-anchor"] for one in across[:-1]} == {"middle"}
+    assert float(across[-1]["x"]) > CURVE_WIDTH - 24
+    assert across[-1]["text-anchor"] == "end"
+
+
 GRID = PROBES["store-forwarding"]
 
 
