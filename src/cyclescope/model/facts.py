@@ -107,6 +107,7 @@ OF_GENERAL, VECTOR, VEX, STACKED = "", "vector", "VEX", "stack pointer"  # kinds
 LOOPED = "in a short loop"  # general registers, by one base
 STACK_UPDATE = "stack pointer behind a push and a pop"
 STACK_MOVES = "moves of the stack pointer"
+STACK_READS = "operations on the stack pointer, one after the other"
 SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)
 """Loops of so many NOPs tell how a core gets code: of the shortest ones, and of the next longer kind."""
 BEGUN_LATE = (4, 8)  # NOPs of a loop that begins so many bytes before the end of a line
@@ -234,11 +235,12 @@ def wide_loads(bits: int, where: WideLoad) -> str:
 
 
 class Addressed(StrEnum):
-    """Instructions that may need more than others by what their addresses are made of."""
+    """Instructions that may need more than others by what their addresses, or operands, are made of."""
 
     STORE = "stores, base and index"
     OPERATION = "operations on what is loaded, base and index"
     UPDATE = "updates of memory, base and index"
+    POINTED = "operations on the stack pointer"
 
 
 class More(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.model.facts import STACK_MOVES, CoreAnswer
+from cyclescope.model.facts import STACK_MOVES, STACK_READS, CoreAnswer
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import ProbeCase, Readings, Unresolved
@@ -99,6 +99,12 @@ def test_moves_of_the_stack_pointer_are_like_other_moves_or_like_additions(asked
             judged("stack-engine", STACK_MOVES, **readings)
     else:
         assert judged("stack-engine", STACK_MOVES, **readings).answer is answer
+
+
+@pytest.mark.parametrize(("asked", "told"), [(1.0, 1.0), (0.26, 0.0), (0.25, 0.0), (0.3, 0.3)])
+def test_operations_on_the_stack_pointer_wait_where_others_are_faster(asked, told):
+    found = judged("stack-engine", STACK_READS, asked=(asked, 0.01), others=(0.25, 0.01))
+    assert found.value.value == pytest.approx(told)
 
 
 def test_processes_of_one_core_agree_on_what_aliases_cost():

@@ -29,7 +29,7 @@ from cyclescope.analyze.cost.latencies import (
     PlacedLatencies,
 )
 from cyclescope.analyze.cost.resources import SharedResources
-from cyclescope.analyze.cost.traits import IS_RENAMED, IS_SLOW_ALONE, KEEPS_BUSY, form_traits, having
+from cyclescope.analyze.cost.traits import IS_RENAMED, IS_SLOW_ALONE, KEEPS_BUSY, POINTED, form_traits, having
 from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.registry import instruction_set
@@ -96,6 +96,7 @@ class PlacedCost(CostWays, frozen=True, dict=True):
             KEEPS_BUSY: bool(self.uses),
             IS_SLOW_ALONE: bool(self.alone),
             IS_RENAMED: self.variant.renamed,
+            POINTED: self.variant.pointed,
         }
         return form_traits(self.form) | having(own)
 

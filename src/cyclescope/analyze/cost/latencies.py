@@ -28,7 +28,8 @@ class CostVariant(msgspec.Struct, frozen=True):
     result that a comment in the source asks for, `later` by how many cycles what it loads comes later
     than usually. `executed` tells of a move that the renamer would eliminate, but for the register that
     it copies. `more` is what it needs by what its address is made of, `slower` tells of an address with an
-    index that makes it slower.
+    index that makes it slower. `pointed` tells of an operation on the stack pointer, where these wait for
+    each other.
     """
 
     idiom: str = ""
@@ -42,6 +43,7 @@ class CostVariant(msgspec.Struct, frozen=True):
     executed: bool = False
     more: MoreWork = MoreWork()
     slower: bool = False
+    pointed: bool = False
 
     @property
     def changes_latencies(self) -> bool:

@@ -13,6 +13,7 @@ LOADS = "loads"
 LOADS_GENERAL = "loads_general"  # and has nothing to do with vectors
 STORES = "stores"
 IS_RENAMED = "renamed"  # its data do not go through memory
+POINTED = "pointed"  # with the stack pointer as an operand, where such operations wait for each other
 THROUGH_MEMORY = "through_memory"  # of blocks alone: something is loaded that was stored
 
 

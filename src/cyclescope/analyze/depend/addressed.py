@@ -1,7 +1,8 @@
-"""What instructions need in addition because of their addresses.
+"""What instructions need in addition because of their addresses, or of the stack pointer.
 
 The costs of a form are those with a base register alone. The probe `addressing` found what other addresses
-need in addition; it measured general registers only, so nothing is known of vectors.
+need in addition, and operations on the stack pointer; it measured general registers only, so nothing is known
+of vectors.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Address, BlockInstruction
 from cyclescope.analyze.decode.locations import STACK_POINTER, location_of
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.registry import mnemonics
 from cyclescope.model.behaviour.published import Addressing, MoreWork
 from cyclescope.model.facts import Addressed
 
@@ -27,6 +29,8 @@ def more_work(
     """
     if placed.form.vector_width:
         return _NOTHING
+    if Addressed.POINTED in addressing.indexed and computes_with_stack_pointer(instruction):
+        return addressing.indexed[Addressed.POINTED]
     for op, address in accessed(instruction):
         if address.base and address.index:
             kind = _kind(op, placed, loads)
@@ -34,6 +38,16 @@ def more_work(
         if op.write and not op.read and _is_stacked(op, address) and _has_constant(placed):
             return addressing.constants.get(op.width, _NOTHING)
     return _NOTHING
+
+
+def computes_with_stack_pointer(instruction: BlockInstruction) -> bool:
+    """Whether the stack pointer is an operand, and not what an address is made of or what a move copies."""
+    form = instruction.form
+    if form is None or (form.memory < 0 and form.mnemonic in mnemonics("copies")):
+        return False
+    pairs = zip(form.operands, instruction.registers, strict=True)
+    read = (register for op, register in pairs if op.is_register and op.read and not op.implicit)
+    return any(location_of(register) == STACK_POINTER for register in read)
 
 
 def has_index(instruction: BlockInstruction) -> bool:

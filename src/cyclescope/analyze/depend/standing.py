@@ -24,7 +24,12 @@ from cyclescope.analyze.decode.locations import (
     place_of,
     reads_one_register,
 )
-from cyclescope.analyze.depend.addressed import has_index, more_work, stores_by_index
+from cyclescope.analyze.depend.addressed import (
+    computes_with_stack_pointer,
+    has_index,
+    more_work,
+    stores_by_index,
+)
 from cyclescope.analyze.depend.compiled.numbers import location_words
 from cyclescope.analyze.depend.compiled.passages import CompiledMemory
 from cyclescope.analyze.depend.followed import LocatedInstruction
@@ -136,7 +141,10 @@ class Standings:
         addressing = behaviour.addressing
         more = more_work(one, plain, addressing, costs.loading) if addressing else _NO_MORE
         slower = plain.cost.indexed_throughput is not None and has_index(one)
-        return CostVariant(idiom, indexed=indexed, executed=executed, more=more, slower=slower)
+        pointed = behaviour.stack_reads > 0 and computes_with_stack_pointer(one)
+        return CostVariant(
+            idiom, indexed=indexed, executed=executed, more=more, slower=slower, pointed=pointed
+        )
 
 
 def _places(instruction: BlockInstruction, placed: PlacedCost, top: int) -> Places:

@@ -109,6 +109,9 @@ EFFECTS = (
            needs=traits.THROUGH_MEMORY, cycles=lambda s: memory_trips(s.graph, s.behaviour.passing)),
     Effect(name="late_loads", words="loads that come late among others", data=Data.THROUGHPUT, assumed=True,
            needs=traits.LOADS_GENERAL, cycles=lambda s: late_loads(s.graph, s.behaviour.late_loads)),
+    Effect(name="stack_reads", words="operations on the stack pointer", data=Data.THROUGHPUT, assumed=True,
+           needs=traits.POINTED,
+           cycles=lambda s: s.behaviour.stack_reads * sum(one.variant.pointed for one in s.costs)),
     Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,
            needs=traits.IS_RENAMED, cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip

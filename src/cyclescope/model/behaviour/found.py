@@ -46,6 +46,7 @@ from cyclescope.model.facts import (
     PARTIAL_BITS,
     STACK_ENGINE,
     STACK_MOVES,
+    STACK_READS,
     STACK_UPDATE,
     THREES,
     VECTOR_STATES,
@@ -95,7 +96,8 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1)
         store_chunk=_store_chunk(facts),
         banks=_banks(facts), crossing=_load_crossing(facts),
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
-        stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts, nops),
+        stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), stack_reads=_stack_reads(facts),
+        lines=code_lines(facts, nops),
         late_loads=_late_loads(facts), loaded_stores=_loaded_stores(facts), addressing=_addressing(facts),
         branches_apart=_branches_apart(facts), trailed=trailed(facts, isa),
         clears_at_once=_clears_at_once(facts), nops=nops,
@@ -170,6 +172,12 @@ def _stack_update(facts: Sequence[Fact]) -> float:
 def _stack_moves(facts: Sequence[Fact]) -> bool:
     asked = (fact for fact in facts if fact.probe == STACK_ENGINE and fact.subject == STACK_MOVES)
     return any(fact.answer is CoreAnswer.EXECUTED for fact in asked)
+
+
+def _stack_reads(facts: Sequence[Fact]) -> float:
+    """Cycles of each operation on the stack pointer, where each waits for the one before; else none."""
+    found = (fact for fact in facts if (fact.probe, fact.subject) == (STACK_ENGINE, STACK_READS))
+    return next((fact.value for fact in found if fact.value is not None), 0.0)
 
 
 def _clears_at_once(facts: Sequence[Fact]) -> bool:

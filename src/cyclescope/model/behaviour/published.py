@@ -115,9 +115,9 @@ class MoreWork(NamedTuple):
 
 
 class Addressing(msgspec.Struct, frozen=True):
-    """What addresses with an index need in addition, and constants stored by the stack pointer.
+    """What addresses with an index need in addition, and operations on the stack pointer.
 
-    `constants` has the latter by the number of bits that are stored.
+    `constants` has what constants need that are stored by it, by the number of bits that are stored.
     """
 
     indexed: Mapping[Addressed, MoreWork] = {}
@@ -148,6 +148,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     `loaded_stores` says what stores take that are loaded again at once.
     `trailed` are kinds of instructions that share their slots with a NOP right behind them, `nops` of which
     share a slot next to each other.
+    `stack_reads` are the cycles of each operation that computes with the stack pointer, one after the other.
     `clears_at_once`: what clears the upper halves of all vectors takes chains through them no time.
     """
 
@@ -167,6 +168,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     early: Mapping[str, float] = {}
     stack_update: float = STACK_SYNC
     stack_moves: bool = False
+    stack_reads: float = 0.0
     late_loads: LateLoads | None = None
     loaded_stores: LoadedStores | None = None
     lines: CodeLines | None = None

@@ -6,17 +6,21 @@ them where an execution unit does that, and at most half as long where only memo
 Where the front end follows it, its register may be out of date when something else computes with it. A chain
 of additions to the stack pointer says what that takes: alone, and with a push and a pop behind each. Moves
 of it are as fast as others where the renamer executes both, and as slow as additions where it does not.
+Comparisons of it one after the other are slower than those of another register where each brings its register
+up to date.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import STACK_ENGINE, STACK_MOVES, STACK_UPDATE, CoreAnswer
+from cyclescope.model.facts import STACK_ENGINE, STACK_MOVES, STACK_READS, STACK_UPDATE, CoreAnswer
 from cyclescope.probe.code import NUMBERS, SOME, Setting, written
+from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.question import (
     Model,
+    Point,
     Probe,
     ProbeCase,
     ProbeVerdict,
@@ -51,6 +55,13 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         ),
     )
     yield _moves()
+    yield ProbeCase(STACK_READS, tuple(_compared(part, of) for part, of in (("asked", "s"), ("others", "p"))))
+
+
+def _compared(part: str, register: str) -> Point:
+    """Comparisons of a register, which wait for nothing."""
+    lines = written("x86-64", *[f"CMP_39 (R64, R64): {register} {letter}" for letter in SOME])
+    return parallel(part, *lines, count=len(lines))
 
 
 def _moves() -> ProbeCase:
@@ -66,11 +77,19 @@ def _moves() -> ProbeCase:
     return ProbeCase(STACK_MOVES, tuple(points))
 
 
+def _one_after_the_other(asked: Interval, others: Interval) -> ProbeVerdict:
+    """What each takes that waits for the one before, nothing where other registers are no faster."""
+    taken = asked if asked.low > others.high else asked - asked
+    return ProbeVerdict(CoreAnswer.VALUE, taken, steady(asked, others))
+
+
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if case.subject == STACK_MOVES:
         others, computed = readings.get("others"), readings.get("computed")
         executed = is_higher(readings.get("asked"), others, computed)
         return ProbeVerdict(CoreAnswer.EXECUTED if executed else CoreAnswer.ELIMINATED, readings.get("asked"))
+    if case.subject == STACK_READS:
+        return _one_after_the_other(readings.get("asked"), readings.get("others"))
     asked, alone = readings.get("asked"), readings.get("alone")
     if case.subject == STACK_UPDATE:
         more = asked - alone

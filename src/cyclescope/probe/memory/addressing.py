@@ -2,11 +2,11 @@
 
 A few instances stand among many instructions that need a slot each and nothing else, or among additions
 that keep all units busy. If an address with an index, or with the stack pointer, needs more than one with a
-base alone, the loop takes longer. By how much one more slot, or addition, per instance lengthens it says
-whether they need one. Slots are asked for among fewer and more others: what has to be the first, or the last,
-of those that are dispatched in a cycle loses more by where it stands, so that the least counts, and is
-less sure where it is more elsewhere. Where NOPs share slots, instructions of several units are what needs a
-slot each (`probe.slots`).
+base alone, or a comparison of the stack pointer more than one of another register, the loop takes longer. By
+how much one more slot, or addition, per instance lengthens it says whether they need one. Slots are asked for
+among fewer and more others: what has to be the first, or the last, of those that are dispatched in a cycle
+loses more by where it stands, so that the least counts, and is less sure where it is more elsewhere. Where
+NOPs share slots, instructions of several units are what needs a slot each (`probe.slots`).
 """
 
 from __future__ import annotations
@@ -45,17 +45,18 @@ _UNITS = ", among units"  # behind a part
 # Behind these, or `AMONG_OTHERS`, two more for each fill whole cycles of 4, 5, 6, 8 and 10 slots.
 _OTHER_NUMBERS = (80, 112)
 SAME_SLOTS = 0.5  # slots: half of the least that two numbers of them differ by
-_INDEXED: Mapping[Addressed, str] = {
+_ASKED: Mapping[Addressed, str] = {
     Addressed.STORE: "MOV (M64, R64): p a {} +{}",
     Addressed.OPERATION: "CMP (R64, M64): a p {} +{}",
     Addressed.UPDATE: "ADD (M64, R64): p a {} +{}",
+    Addressed.POINTED: "CMP_39 (R64, R64): {} a",
 }
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
     if isa != _ISA:
         return
-    for which in _INDEXED:
+    for which in _ASKED:
         for more in More:
             yield _case(addressed_subject(which, more), more, *_texts(which))
     for bits in CONSTANT_BITS:
@@ -65,9 +66,9 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
 
 
 def _texts(which: Addressed) -> tuple[str, str]:
-    """What is asked about by a base with an index, and by a base."""
-    text = _INDEXED[which]
-    return text.replace("{}", f"*{_INDEX}", 1), text.replace("{}", "", 1)
+    """What is asked about by a base with an index, and by a base; or on the stack pointer, and another."""
+    asked, plain = ("s", "p") if which is Addressed.POINTED else (f"*{_INDEX}", "")
+    return _ASKED[which].replace("{}", asked, 1), _ASKED[which].replace("{}", plain, 1)
 
 
 def _case(subject: str, more: More, asked: str, plain: str) -> ProbeCase:
@@ -112,7 +113,7 @@ def _point(part: str, text: str, others: Sequence[str], count: int, nops: int = 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
     """Others than NOPs, where these share slots."""
     if case.subject.endswith(More.SLOTS) and nops_share(readings):
-        which = next(one for one in _INDEXED if case.subject == addressed_subject(one, More.SLOTS))
+        which = next(one for one in _ASKED if case.subject == addressed_subject(one, More.SLOTS))
         asked, plain = _texts(which)
         yield from _among_slots(asked, plain, FILLERS[_ISA].units, _UNITS)
 
@@ -138,7 +139,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 PROBE = Probe(
     ADDRESSING,
-    "Does an instruction need more slots, or units, for what its address is made of?",
+    "Does an instruction need more slots, or units, for what its address, or operand, is made of?",
     Model.TWO_LEVEL,
     _cases,
     _judge,

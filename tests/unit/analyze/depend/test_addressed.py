@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 
+import msgspec
 import pytest
 
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.facts import (
     ADDRESSING,
+    STACK_ENGINE,
+    STACK_READS,
     Addressed,
     CoreAnswer,
     Fact,
@@ -30,7 +33,7 @@ def fact(which, more, value=1.0):
 FACTS = (
     fact(Addressed.STORE, More.SLOTS), fact(Addressed.STORE, More.ADDITIONS),
     fact(Addressed.OPERATION, More.SLOTS), fact(stacked_constant(32), More.ADDITIONS),
-    fact(stacked_constant(8), More.ADDITIONS, 0.0),
+    fact(stacked_constant(8), More.ADDITIONS, 0.0), fact(Addressed.POINTED, More.SLOTS),
 )  # fmt: skip
 STORE, LOAD, ADDITION = (1 << 4, 1.0), (1 << 3, 1.0), (0b111, 1.0)
 
@@ -52,6 +55,13 @@ STORE, LOAD, ADDITION = (1 << 4, 1.0), (1 << 3, 1.0), (0b111, 1.0)
         ("mov byte ptr [rsp + 8], 1", 1, (STORE,)),
         ("cmp dword ptr [rsp + 8], 1", 1, (LOAD, ADDITION)),
         ("lea rax, [rdi + rcx]", 1, (ADDITION,)),
+        ("cmp rsp, rax", 2, (ADDITION,)),
+        ("sub rsp, 8", 2, (ADDITION,)),
+        ("mov [rdi], rsp", 2, (STORE,)),
+        ("mov rax, rsp", 1, (ADDITION,)),
+        ("mov rsp, rax", 1, (ADDITION,)),
+        ("lea rax, [rsp + 8]", 1, (ADDITION,)),
+        ("mov rax, [rsp + 8]", 1, (LOAD,)),
     ],
 )
 def test_an_address_costs_what_was_found(text, slots, work):
@@ -88,3 +98,21 @@ def test_what_is_slower_with_an_index_takes_as_long_as_was_measured(text, cycles
     machine = changed(measured(), CMP_R64_M64={"throughput": 1.0, "indexed_throughput": 2.0})
     found = Predictor(machine).predict(block(text))
     assert (found.cycles, found.lower) == (cycles, cycles)
+
+
+READS = Fact(STACK_ENGINE, STACK_READS, CoreAnswer.VALUE, 1.0, 0.01, "cycles")
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("cmp rsp, rax; cmp rsp, rcx", 2.0),
+        ("cmp rsp, rax; mov [rdi], rsp; push rsp", 3.0),
+        ("lea rax, [rsp + 8]; mov rcx, rsp; mov rdx, [rsp]; push rcx", 0.0),
+    ],
+)
+def test_operations_on_the_stack_pointer_come_one_after_the_other_where_that_was_found(text, cycles):
+    assert predicted(text, READS).bounds.get("stack_reads", 0.0) == cycles
+    assert "stack_reads" not in predicted(text).bounds
+    nothing = msgspec.structs.replace(READS, value=0.0)
+    assert "stack_reads" not in predicted(text, nothing).bounds
