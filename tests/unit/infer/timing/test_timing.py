@@ -97,6 +97,18 @@ def test_less_than_a_cycle_without_conventions_is_no_dependency():
     assert found.note.startswith("no dependency")
 
 
+@pytest.mark.parametrize("form", ["ADD (R64, I8)", "INC (R64)", "BSWAP (R64)"])
+def test_what_is_made_of_one_register_is_executed_by_the_renamer_where_it_takes_no_time(form):
+    """An Intel core adds constants of 8 bits so; no core can know the sum without the register."""
+    found = latency(form, chain(0.17))
+    assert (found.max, found.kind, found.cause) == (0.0, EXACT, Cause.ELIMINATED)
+
+
+@pytest.mark.parametrize("form", ["ADC (R64, I8)", "SUB_29 (R64, R64)", "SHL (R64, CL)"])
+def test_what_reads_something_else_as_well_is_cut_where_it_takes_no_time(form):
+    assert latency(form, chain(0.17)).cause is Cause.INDEPENDENT
+
+
 def test_a_move_of_less_than_a_cycle_is_eliminated():
     found = latency(MOV, chain(0.4, "op2", variant="swap", count=2), source="op2")
     assert (found.max, found.note) == (0.0, "eliminated at rename")
