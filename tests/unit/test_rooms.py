@@ -222,6 +222,7 @@ WITH_MNEMONICS = {
     "isa/text.py": "assemblers want operands unsaid",
     "measure/front_end.py": "a kind of loops",
     "model/behaviour/published.py": "what is published of cores, by their names",
+    "model/behaviour/registers.py": "what is published of cores, by names of forms",
     "model/facts.py": "what a probe calls its subject",
     "report/pages/core_summary.py": "what probes call their subjects",
     "session/validation.py": "words that are in the names of slow instructions",

@@ -51,6 +51,13 @@ class Pair(msgspec.Struct, frozen=True):
     excluded: str = ""
 
 
+def is_of_itself(form: InstructionForm, pair: Pair) -> bool:
+    """Whether a register is made of itself and constants alone, as by ADD r, 1: its value is needed."""
+    read = [number for number, op in enumerate(form.operands) if op.read and op.kind != "immediate"]
+    same = pair.source.part == "register" and pair.source.operand == pair.target.operand
+    return same and read == [pair.source.operand] and not form.flags_read
+
+
 def _address_nodes(form: InstructionForm, position: int, op: Operand) -> list[Node]:
     slots = {s.part for s in form.encoding.slots if s.operand == position} if form.encoding else set()
     nodes = []

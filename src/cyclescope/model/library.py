@@ -185,6 +185,9 @@ def _shipped(isa: str, name: str) -> MachineModel:
     if known is not None and known.corrections:
         note = f"costs of {known.corrected_names} are corrected after {known.sources[0]}"
         provenance = msgspec.structs.replace(provenance, notes=(*provenance.notes, note))
+    if known is not None and known.registers:
+        note = f"moves, idioms, additions and divisions are corrected after {known.sources[0]}"
+        provenance = msgspec.structs.replace(provenance, notes=(*provenance.notes, note))
     core = _with_published(name, machine.core)
     forms = corrected(name, _forms(archive, name), machine.ports)
     return _kept(MachineModel(name, isa, provenance, core, machine.ports, forms))

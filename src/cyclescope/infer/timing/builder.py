@@ -46,7 +46,7 @@ from cyclescope.infer.timing.several import (
 )
 from cyclescope.infer.timing.throttling import TELLING, with_room
 from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of, streams_out
-from cyclescope.isa.dataflow import Pair, is_in_memory, is_old, overwritten, pairs
+from cyclescope.isa.dataflow import Pair, is_in_memory, is_of_itself, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
@@ -311,22 +311,13 @@ class TimingBuilder:
                 return None, doubt
             moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
-            if (move and pair.source != pair.target) or self._is_made_of_itself(pair):
+            if (move and pair.source != pair.target) or is_of_itself(self.form, pair):
                 return EXACT, Timing.ELIMINATED.of()
             kept = pair.source.part == "flag" and self._keeps_flags
             if carried and most > -ONE_CYCLE and not kept and not sure:
                 return None, doubt
             return EXACT, (Timing.INDEPENDENT_IF_COUNTED if kept else Timing.INDEPENDENT).of()
         return None, withheld(Timing.AGAINST_LAW.of(value))
-
-    def _is_made_of_itself(self, pair: Pair) -> bool:
-        """Whether the target is the source and nothing else but constants, as of ADD r, 1.
-
-        No core can do without it, so that a renamer has executed the form.
-        """
-        read = [number for number, op in enumerate(self.form.operands) if op.read and op.kind != "immediate"]
-        same = pair.source.part == "register" and pair.source.operand == pair.target.operand
-        return same and read == [pair.source.operand] and not self.form.flags_read
 
     def _is_in_every_instance(self, pair: Pair) -> bool:
         """Whether source and target are one register that the form always has: NZCV. Then sequences have the

@@ -15,6 +15,12 @@ import msgspec
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.behaviour.nops import BeforeNop
 from cyclescope.model.behaviour.passing import MemoryPassing
+from cyclescope.model.behaviour.registers import (
+    EARLY_ADDITIONS,
+    GOLDEN_COVE,
+    RegisterCorrection,
+    with_corrections,
+)
 from cyclescope.model.facts import Addressed, mnemonic_of
 from cyclescope.model.machine import FormCost, Operation
 
@@ -226,6 +232,7 @@ class PublishedCore(msgspec.Struct, frozen=True):
     behaviour: CoreBehaviour
     sources: tuple[str, ...]
     corrections: tuple[CostCorrection, ...] = ()
+    registers: tuple[RegisterCorrection, ...] = ()
 
     @property
     def corrected_names(self) -> str:
@@ -269,6 +276,11 @@ _HASWELL = PublishedCore(
     CoreBehaviour(_INTEL_FUSED, plain_store=("7",), forward_extra=0, merges=True), (_INTEL, _FOG)
 )
 _ICE_LAKE = PublishedCore(CoreBehaviour(_INTEL_FUSED, forward_extra=0, merges=True), (_INTEL, _FOG))
+_GOLDEN_COVE = PublishedCore(
+    CoreBehaviour(_INTEL_FUSED, forward_extra=0, merges=True, early=EARLY_ADDITIONS),
+    (_INTEL, _FOG, "kernels measured on family 6 model 207 (docs/method/analyze.md)"),
+    registers=GOLDEN_COVE,
+)
 _ZEN = PublishedCore(CoreBehaviour(_pairs(("CMP", "TEST")), x87_most=_ZEN_X87, merges=True), (_AMD_17H, _FOG))
 CORES: Mapping[str, PublishedCore] = {
     "znver1": _ZEN,
@@ -286,8 +298,8 @@ CORES: Mapping[str, PublishedCore] = {
     **dict.fromkeys(("haswell", "broadwell", "skylake", "skylake-avx512"), _HASWELL),
     **dict.fromkeys(("sandybridge", "ivybridge"), _SANDY_BRIDGE),
     **dict.fromkeys(("icelake-server", "rocketlake", "tigerlake"), _ICE_LAKE),
-    **dict.fromkeys(("sapphirerapids", "alderlake", "raptorlake", "emeraldrapids"), _ICE_LAKE),
-    **dict.fromkeys(("meteorlake", "graniterapids", "graniterapids-d"), _ICE_LAKE),
+    **dict.fromkeys(("sapphirerapids", "alderlake", "raptorlake", "emeraldrapids"), _GOLDEN_COVE),
+    **dict.fromkeys(("meteorlake", "graniterapids", "graniterapids-d"), _GOLDEN_COVE),
     **dict.fromkeys(("lunarlake", "arrowlake", "arrowlake-s"), _ICE_LAKE),
 }  # fmt: skip
 
@@ -300,8 +312,10 @@ def corrected(name: str, forms: Mapping[str, FormCost], ports: Sequence[str]) ->
     """
     forms = {f: cost if cost.slots else msgspec.structs.replace(cost, slots=1.0) for f, cost in forms.items()}
     core = CORES.get(name)
-    if core is None or not core.corrections:
+    if core is None:
         return forms
+    if core.registers:
+        forms = with_corrections(forms, core.registers)
     by_mnemonic = {mnemonic: one for one in core.corrections for mnemonic in one.mnemonics}
     wrong = {form: one for form in forms if (one := by_mnemonic.get(mnemonic_of(form))) is not None}
     user = ((form, one) for form, one in wrong.items() if not _SYSTEM.search(form))
