@@ -107,6 +107,7 @@ class GeneralRegisters(msgspec.Struct, frozen=True, kw_only=True):
     name of a register that is always 0 though its name is a usual one. A snippet may not use the `counter`
     (a regular expression), nor `marks` where reads of the clock are within it; `start` says where its
     pointers point, `usual` what vectors machine code may use.
+    A write of at least `whole` bits leaves nothing of what a register held.
     `conditions` is the register of condition flags, where forms have it as an operand (`Operand.fixed`).
     `has_floats`: floating-point numbers have registers of their own. `returns` are LLVM's names of registers
     that jumps keep the way back in, where those are no calls of their own. `system` are the names that forms
@@ -114,6 +115,7 @@ class GeneralRegisters(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     count: int
+    whole: int = 32
     kept: Collection[int] = ()
     set_apart: Collection[int] = ()
     untouched: tuple[int, ...] = ()
@@ -333,13 +335,14 @@ class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `name` is what users and files call it. `home` has a place for the room: `cyclescope.{}.riscv64` has its
     modules in `cyclescope.isa.riscv64`, `cyclescope.kernel.riscv64`. `runner` is its number in the runner's
     protocol, `elf` in ELF files; `machines` are names that `uname -m` has for it. `lengths` are bytes of an
-    instruction by its first byte, None where only a decoder of its own tells; instructions begin at
-    multiples of `step` bytes, and are made longer by prefixes where it is `padded`. `fixed_width` says that
-    the table has fields of bits (`isa/fixed_width.py`), `varies` that it does not list all forms,
-    `asks_files` that CPUs do not tell programs what they are, `has_configurations` that instructions set
-    what vectors others work on. `llvm_operands` says that operands are LLVM's, in its order. `nop` is machine
-    code, `returns` what ends functions, `identity` how the numbers of a CPU are shown, `default_machine`
-    whose model is taken where nothing is known of the host.
+    instruction by its first byte, None where only a decoder of its own tells, `longest` the most;
+    instructions begin at multiples of `step` bytes, and are made longer by prefixes where it is `padded`.
+    Constants in code of more than `short_constant` bits take more places of a cache of decoded instructions.
+    `fixed_width` says that the table has fields of bits (`isa/fixed_width.py`), `varies` that it does not
+    list all forms, `asks_files` that CPUs do not tell programs what they are, `has_configurations` that
+    instructions set what vectors others work on. `llvm_operands` says that operands are LLVM's, in its
+    order. `nop` is machine code, `returns` what ends functions, `identity` how the numbers of a CPU are
+    shown, `default_machine` whose model is taken where nothing is known of the host.
     """
 
     name: str
@@ -358,6 +361,8 @@ class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     blocking: BlockingRules = BlockingRules(classes=r"GPR.*")
     relocations: Relocations = Relocations()
     lengths: tuple[int, ...] | None = None
+    longest: int = 4
+    short_constant: int = 32
     step: int = 1
     padded: bool = False
     fixed_width: bool = True

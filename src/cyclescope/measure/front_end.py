@@ -26,7 +26,6 @@ NOPS, MOVES, IDIOMS, GENERAL, VECTOR = "NOP", "move", "zero idiom", "general", "
 AND = " + "  # between the kinds and the forms of a mix
 BODY = 24  # instructions: what 2, 3 and 4 forms share evenly
 _FEW = 4  # instances of a form in a mix: half of the registers
-_LONGEST = 15  # bytes of an instruction of x86-64
 
 MIXED = (
     (NOPS, GENERAL), (NOPS, VECTOR), (NOPS, MOVES), (NOPS, IDIOMS), (GENERAL, VECTOR), (GENERAL, IDIOMS),
@@ -115,7 +114,7 @@ class FrontEndPlanner:
         """NOPs of every length that there is."""
         plain = [part for name in instruction_set(self.isa).roles.sized if name in known
                  if (part := self.simple(known[name], NOPS)) is not None]  # fmt: skip
-        for size in range(1, _LONGEST + 1):
+        for size in range(1, instruction_set(self.isa).longest + 1):
             found = [made for part in plain if (made := _of_length(part, size, self.isa)) is not None]
             if found:
                 body = min(found, key=lambda some: some[0].padding)

@@ -30,7 +30,7 @@ def with_drawn_renamer(machine: MachineModel, forms: Iterable[InstructionForm], 
     for form in forms:
         if _is_transfer(form):
             costs[form.id] = _transferred(machine, form)
-        elif _is_move(form):
+        elif _is_renamed(form):
             costs[form.id] = _moved(machine, form, _draw(seed, "move", _key(form)).random() < 0.5)
         elif _stem(form).startswith(mnemonics("drawn_idioms")) and form.memory < 0:
             kind = _draw(seed, "idiom", _key(form)).choice(("", "zero", "breaking"))
@@ -82,7 +82,8 @@ def _twice(op: Operation, spared: frozenset[int]) -> Operation:
     return op if spared.issuperset(op.ports) else msgspec.structs.replace(op, cycles=2 * op.cycles)
 
 
-def _is_move(form: InstructionForm) -> bool:
+def _is_renamed(form: InstructionForm) -> bool:
+    """Whether a core may do a form by renaming, as a move between registers of a file."""
     both = len(form.operands) == 2 and all(op.is_register for op in form.operands)
     return both and _stem(form) in mnemonics("renamed") and len({domain(op.cls) for op in form.operands}) == 1
 

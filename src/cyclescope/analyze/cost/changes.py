@@ -10,12 +10,12 @@ from cyclescope.analyze.cost.latencies import FIRST, SECOND, CostVariant
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import Core, FormCost
 from cyclescope.model.ports import issue_throughput
 from cyclescope.simulate.cost import USUAL_LATENCY
 from cyclescope.simulate.units import Units
 
-LEAST_WHOLE = 32  # bits of a general register: writing so many leaves nothing of it
 # Times what ports and slots allow. A loop of one form alone is up to an eighth slower for how it is fetched,
 # which the form is not among others: so comparisons of memory with an immediate on a Zen 5.
 _EXPLAINED = 1.15
@@ -24,7 +24,8 @@ LEAST_PROVED, MOST_PROVED = "least", "most"  # of what is proved
 
 def merging(form: InstructionForm, cost: FormCost) -> FormCost:
     """The cost where writes of a part of a register wait for the rest of it."""
-    kept = (op.name for op in form.operands if op.read and op.write and _is_narrow(op))
+    whole = instruction_set(form.isa).registers.whole
+    kept = (op.name for op in form.operands if op.read and op.write and _is_narrow(op, whole))
     pairs = {f"{name}->{name}": USUAL_LATENCY for name in kept}
     if not pairs:
         return cost
@@ -40,9 +41,9 @@ def clearing(form: InstructionForm, cost: FormCost) -> FormCost:
     return msgspec.structs.replace(cost, latencies=pairs, operations=(), resources={})
 
 
-def _is_narrow(op: Operand) -> bool:
+def _is_narrow(op: Operand, whole: int) -> bool:
     """Whether an operand is a part of a general register that leaves the rest as it is."""
-    return op.is_register and op.width < LEAST_WHOLE and (op.file or domain(op.cls)) == "r"
+    return op.is_register and op.width < whole and (op.file or domain(op.cls)) == "r"
 
 
 def settled(cost: FormCost, ends: str) -> FormCost:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 
 Register = tuple[str, int]  # class and number, as `isa.register` counts them: ("R32", 0) is EAX
-_NARROW = 32  # bits of constants that addresses and most instructions have; longer ones take more places
 
 
 class Address(msgspec.Struct, frozen=True, gc=False):
@@ -87,14 +87,15 @@ class BlockInstruction(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def constants(self) -> tuple[int, int]:
-        """Constants in its code, of 32 bits at most and of more, as x86-64 has them; a NOP's mean nothing."""
+        """Constants in its code, short ones and those that take more places; a NOP's mean nothing."""
         form = self.form
         if form is None or "nop" in form.attributes:
             return 0, 0
         parts = zip(form.operands, self.immediates, self.memory, strict=False)
         named = [(op, value, at) for op, value, at in parts if not op.implicit]
         coded = [op.width for op, value, _ in named if value is not None and op.cls != "1"]
-        wide = sum(width > _NARROW for width in coded)
+        short = instruction_set(form.isa).short_constant
+        wide = sum(width > short for width in coded)
         return len(coded) - wide + sum(at is not None and at.is_moved for *_, at in named), wide
 
     @property

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.analyze.cost.changes import LEAST_PROVED, LEAST_WHOLE
+from cyclescope.analyze.cost.changes import LEAST_PROVED
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import EXECUTED, FIRST, SECOND, CostVariant
 from cyclescope.analyze.cost.traits import GOES_SOMETIMES, LOADS, STORES, THROUGH_MEMORY
@@ -29,7 +29,7 @@ from cyclescope.analyze.depend.memory import Memory, Passage
 from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves, only_compares, trailing_nops
 from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.depend.ways import KnownWays
-from cyclescope.isa.registry import mnemonics
+from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.model.behaviour.published import CoreBehaviour
 
 _OUTSIDE = (None, 0.0)  # a source from outside the loop
@@ -267,7 +267,8 @@ class _Builder:
         same = base == location_of(target.base) and source.index is None and target.index is None
         plain = form.mnemonic in mnemonics("reloads") or form.operands[load[1]].write
         width = form.operands[load[1]].width
-        whole = LEAST_WHOLE <= width <= other.operands[store[1]].width and form.vector_width == 0
+        least = instruction_set(form.isa).registers.whole
+        whole = least <= width <= other.operands[store[1]].width and form.vector_width == 0
         wanted = self.behaviour.renamed == "any" or base == STACK_POINTER
         return same and plain and whole and wanted and other.vector_width == 0
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-_LONGEST = 15  # bytes of an instruction
+from cyclescope.isa.x86_64.record import RECORD
+
 _PREFIX = "66"
 _PLAIN = (
     "90",
@@ -18,7 +19,7 @@ _PLAIN = (
 
 def nop(length: int) -> bytes | None:
     """One NOP of so many bytes, None where there is none: beyond eight bytes it has more prefixes."""
-    if not 1 <= length <= _LONGEST:
+    if not 1 <= length <= RECORD.longest:
         return None
     more = max(length - len(_PLAIN), 0)
     return bytes.fromhex(_PREFIX * more + _PLAIN[length - more - 1])

@@ -75,6 +75,7 @@ RECORD = InstructionSet(
     fixed_width=False,
     llvm_operands=False,
     padded=True,
+    longest=15,
     default_machine="sapphirerapids",
     toolchain=Toolchain(
         triple="x86_64-linux-gnu",

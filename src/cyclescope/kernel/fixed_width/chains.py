@@ -32,7 +32,7 @@ def returns_what_was(form: InstructionForm) -> bool:
     return "atomic" in form.attributes or form.mnemonic.startswith("CSRR")
 
 
-def is_move(form: InstructionForm) -> bool:
+def may_copy(form: InstructionForm) -> bool:
     """Whether the form may copy a register, so that with one register for both it would do nothing."""
     return bool(_MOVES.match(form.mnemonic))
 
@@ -101,7 +101,7 @@ class ChainBuilder(ChainOperands):
         """One register for a source and a result that is not read."""
         target = self.form.operands[pair.target.operand]
         apart = target.early_clobber or "unique_registers" in self.form.attributes
-        if not self._one_file(pair) or target.read or apart or is_move(self.form):
+        if not self._one_file(pair) or target.read or apart or may_copy(self.form):
             return None
         changes = self._joined(pair)
         if changes is None:

@@ -13,7 +13,7 @@ from cyclescope.kernel.cycle import Cycle
 from cyclescope.kernel.dialect import Items, PairChains
 from cyclescope.kernel.fixed_width.blocking import BlockBuilder, addresses, touched
 from cyclescope.kernel.fixed_width.branches import BranchBuilder
-from cyclescope.kernel.fixed_width.chains import ChainBuilder, is_move
+from cyclescope.kernel.fixed_width.chains import ChainBuilder, may_copy
 from cyclescope.kernel.fixed_width.cycles import CycleBuilder
 from cyclescope.kernel.fixed_width.division import DivisionStreams, IntegerDivision, VectorDivision
 from cyclescope.kernel.fixed_width.links import SCALABLE, Helpers
@@ -79,7 +79,7 @@ class FixedWidthDialect(ABC):
     def signature(self, form: InstructionForm) -> object:
         """Operands, attributes, flags and fields; the mnemonic where it matters."""
         special = is_division(form) or not form.attributes.isdisjoint(_SPECIAL) or self.is_special(form)
-        named = special or bool(self.unmeasurable(form)) or is_move(form) or exponent_operand(form) >= 0
+        named = special or bool(self.unmeasurable(form)) or may_copy(form) or exponent_operand(form) >= 0
         fields = form.bits and (form.bits.fields, form.bits.length)
         floats = (number_type(form) in FLOATS, keeps_numbers(form))
         return (

@@ -25,7 +25,7 @@ from cyclescope.kernel.x86_64.registers import (
     VECTOR_CONSTANT,
     VECTOR_ONES,
 )
-from cyclescope.kernel.x86_64.values import is_division, is_move, is_narrowing
+from cyclescope.kernel.x86_64.values import is_division, is_narrowing, may_copy
 
 
 class X86ChainBuilder(AddressChains):
@@ -107,13 +107,10 @@ class X86ChainBuilder(AddressChains):
         a, b = self.form.operands[s.operand], self.form.operands[t.operand]
         return a.cls == b.cls or s.domain == "v" or (s.domain == "r" and not self.roles.narrow)
 
-    def _is_move(self) -> bool:
-        return is_move(self.form)
-
     def _same_register(self, pair: Pair) -> Chain | None:
         """One register for a read source and a written-only target."""
         s, t = pair.source, pair.target
-        if not self._compatible(pair) or self.form.operands[t.operand].read or self._is_move():
+        if not self._compatible(pair) or self.form.operands[t.operand].read or may_copy(self.form):
             return None
         if self.form.operands[s.operand].write:
             return None

@@ -30,8 +30,8 @@ from cyclescope.kernel.x86_64.values import (
     chain_state,
     immediates,
     is_division,
-    is_move,
     is_narrowing,
+    may_copy,
     origin,
     stream_state,
     vector_level,
@@ -56,7 +56,7 @@ class X86Dialect:
     def signature(self, form: InstructionForm) -> object:
         """Operands, attributes, flags and layout; the mnemonic where it matters."""
         encoding = form.encoding
-        kind = (is_move(form), is_narrowing(form))
+        kind = (may_copy(form), is_narrowing(form))
         special = form.mnemonic if self._is_special(form) else kind
         return (
             form.signature, form.attributes, form.flags_read, form.flags_written, special,

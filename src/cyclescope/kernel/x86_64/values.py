@@ -131,7 +131,7 @@ _MOVES = (
 )  # fmt: skip
 
 
-def is_move(form: InstructionForm) -> bool:
+def may_copy(form: InstructionForm) -> bool:
     """Whether the form may copy a register."""
     return form.mnemonic.startswith(_MOVES)
 
