@@ -11,6 +11,7 @@ import msgspec
 from cyclescope.infer.timing.choice import (
     best_looks,
     is_disproved,
+    is_disputed,
     is_one_or_none,
     is_proof,
     is_too_short,
@@ -83,6 +84,7 @@ class TimingBuilder:
         self.streams: list[Record] = []
         self.chains: dict[tuple[str, str], list[Record]] = {}
         self.throttled: dict[tuple[str, str], list[float]] = {}  # cycles per instance
+        self.looks = records
         for record in best_looks(records):
             if record.quantity == "throughput":
                 self.streams.append(record)
@@ -291,7 +293,7 @@ class TimingBuilder:
     def _trust(self, record: Record, value: float) -> str:
         """Confidence: an average of several paths (no whole number) is not what one of them takes."""
         found = confidence(record)
-        return MEDIUM if found == HIGH and rounded(value) % 1 else found
+        return MEDIUM if found == HIGH and (rounded(value) % 1 or is_disputed(record, self.looks)) else found
 
     def _below_law(
         self, pair: Pair, record: Record, found: tuple[float, float], carried: bool

@@ -47,6 +47,20 @@ def best_looks(records: Iterable[Record]) -> Sequence[Record]:
     ]
 
 
+def is_disputed(record: Record, looks: Iterable[Record]) -> bool:
+    """Whether a round of a chain that is sure, or another look at it, found that it takes longer or less than
+    noise explains: the core may be in another state, and which one is met is a matter of luck.
+    """
+    others = [r.cycles for r in looks if _is_other_look(r, record)]
+    noise = max(ERRORS * record.spread, MOVED * record.count)
+    return any(abs(cycles - record.cycles) > noise for cycles in (*record.rounds, *others))
+
+
+def _is_other_look(record: Record, other: Record) -> bool:
+    same = (record.source, record.target, record.look.first) == (other.source, other.target, other.look.first)
+    return same and record.verdict == STABLE and record.quantity == LATENCY
+
+
 def _is_faster(other: Record, first: Record) -> bool:
     """Whether most rounds of another look found it faster: some may have found a state that is seldom."""
     less = first.cycles - ERRORS * first.spread
@@ -83,13 +97,14 @@ def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], b
 def undercut(chosen: Record, every: Sequence[Record], net: Net) -> float | None:
     """What another chain of the pair shows that is as sure, and takes less by more than links lose; or None.
 
-    The least one where there are several. Less is enough where a chain alone takes an average: what makes it
-    so is not in the way of the other.
+    The least one where there are several. Less is enough where the other one takes fewer whole cycles, or a
+    chain alone takes an average: what makes it so is not in the way of the other.
     """
     sure = [r for r in _filled_enough(every) if r.verdict == STABLE and net(r) >= LEAST_LATENCY]
-    least = min(map(net, sure), default=math.inf)
-    margin = MOVED if not chosen.links and _cycles(chosen, net) % 1 else ONE_CYCLE
-    return least if least < net(chosen) - margin else None
+    cycles = _cycles(chosen, net)
+    average = not chosen.links and cycles % 1 > 0
+    limit = net(chosen) - (MOVED if average else ONE_CYCLE)
+    return min((net(r) for r in sure if net(r) < limit or _cycles(r, net) <= cycles - 1), default=None)
 
 
 def _is_disproved(least: Record, fastest: Record, net: Net) -> bool:

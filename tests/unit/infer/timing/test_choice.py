@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.infer.timing.choice import best_looks, preferred, undercut
+from cyclescope.infer.timing.choice import best_looks, is_disputed, preferred, undercut
 from cyclescope.measure.record import NOISY, STABLE, UNSTABLE, Record
+from cyclescope.model.facts import HIGH, MEDIUM
+from tests.support.files.records import IMUL, chain, latency
 
 LINK, FILL = ("v>k",), ("v>k", "k>k", "k>k")
 CYCLES = {"v>k": 6.0, "k>k": 1.0, "mem>v.128": 6.0, "r>r": 1.0}
@@ -190,3 +192,51 @@ def test_unsteady_and_lawless_chains_undercut_nothing():
     alone = record("self", 8.2)
     assert undercut(alone, [alone, record("filled", 18.1, MEMORY, UNSTABLE)], net) is None
     assert undercut(alone, [alone, record("filled", 12.5, MEMORY)], net) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "filled", "less"),
+    [(7.9, 7.1, 7.1), (7.76, 7.24, 7.24), (7.9, 7.3, None), (7.74, 7.1, None), (7.2, 6.9, None)],
+)
+def test_fewer_whole_cycles_elsewhere_are_said(own, filled, less):
+    """Of a masked load the address takes 8 in two chains, and 7 with other instructions on the way."""
+    eight, other = record("unbroken", own + 6, LINK), record("filled", filled + 8, FILL)
+    found = undercut(eight, [eight, other], net)
+    assert found == (None if less is None else pytest.approx(less))
+
+
+@pytest.mark.parametrize(
+    ("rounds", "other", "disputed"),
+    [
+        ((9.4, 9.41), None, False),
+        ((9.4, 9.7, 9.4, 9.4), None, False),  # noise
+        ((9.4, 9.8, 9.4, 9.4), None, True),  # another state
+        ((9.4, 9.41), 9.7, False),
+        ((9.4, 9.41), 9.8, True),
+        ((9.4, 9.41), 9.0, True),
+    ],
+)
+@pytest.mark.parametrize("links", [(), LINK])
+def test_another_state_that_a_round_or_look_meets_makes_a_latency_less_sure(rounds, other, disputed, links):
+    first = msgspec.structs.replace(record("link", 9.4, links), rounds=rounds)
+    looks = [first, *([] if other is None else [record("link again", other, links)])]
+    looks.append(record("filled", 20.0, FILL))  # another chain
+    assert is_disputed(first, looks) is disputed
+
+
+@pytest.mark.parametrize(("spread", "disputed"), [(0.19, True), (0.21, False)])
+def test_what_is_within_twice_the_error_is_noise(spread, disputed):
+    first = record("link", 9.4, LINK, spread=spread)
+    assert is_disputed(first, [first, record("link again", 9.8, LINK)]) is disputed
+
+
+def test_chains_of_many_instances_are_told_apart_by_one_of_them():
+    """0.35 cycles each: of 16 atomic operations, that depends on memory, 5.6."""
+    first = msgspec.structs.replace(record("link", 404.0, LINK), count=16)
+    for cycles, disputed in ((409.0, False), (410.0, True)):
+        assert is_disputed(first, [record("link again", cycles, LINK)]) is disputed
+
+
+def test_a_latency_with_two_states_has_medium_confidence():
+    for rounds, trust in (((3.0, 3.0, 3.0), HIGH), ((3.0, 3.0, 3.5), MEDIUM)):
+        assert latency(IMUL, chain(3.0, rounds=rounds)).confidence == trust
