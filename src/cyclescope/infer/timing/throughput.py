@@ -125,7 +125,8 @@ class ThroughputBuilder:
 
     def _trust(self, best: Record, main: Sequence[Record]) -> str:
         """Confidence: less where all others are clearly slower, one was seen to be faster at times, or a look
-        at the same sequence found another time: the core may be in a state that no reading shows.
+        at the same sequence found another time: the core may be in a state that no reading shows. Lines that
+        are written to memory take what others leave of its bandwidth.
         """
         found = confidence(best)
         others = [r.per_instance for r in main if r is not best]
@@ -134,7 +135,8 @@ class ThroughputBuilder:
             AGREED * r.per_instance < best.per_instance for r in main if r.verdict in (UNSTABLE, NOISY)
         )
         again = any(r.per_instance > AGREED * best.per_instance for r in main if _is_of_same(r, best))
-        return MEDIUM if found == HIGH and (alone or faster or again) else found
+        shared = streams_out(self.form)  # memory, with whatever else runs
+        return MEDIUM if found == HIGH and (alone or faster or again or shared) else found
 
     def _is_repeated(self, best: Record, main: Sequence[Record]) -> bool:
         """Whether another sequence as long takes the same: lines leave for memory, where others write."""

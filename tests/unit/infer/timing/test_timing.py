@@ -267,6 +267,12 @@ def test_what_is_written_to_memory_has_a_time_where_it_is_the_same_again(other, 
     assert (found.cause is Cause.WITHHELD) is (expected is None)
 
 
+@pytest.mark.parametrize(("form", "trust"), [("MOVNTI (M64, R64)", MEDIUM), ("MOV (M64, R64)", HIGH)])
+def test_what_shares_memory_with_others_is_no_surer_than_medium(form, trust):
+    found = timing(form, stream(240.0), stream(241.0, "unrolled x4")).throughput
+    assert (found.value, found.confidence) == (60.0, trust)
+
+
 def test_a_dependency_that_cannot_be_broken_makes_an_upper_bound():
     found = timing("FADD (ST0, STi)", stream(12.0)).throughput
     assert (found.value, found.kind) == (3.0, UPPER_BOUND)
