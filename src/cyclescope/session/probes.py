@@ -80,6 +80,11 @@ class Session:
         self.table: Table = load_table(backend.capabilities().isa)
         self.emulated = backend.capabilities().emulated
 
+    @property
+    def conditions(self) -> Mapping[str, object]:
+        """What probes are measured under, empty where nothing is measured."""
+        return self._told
+
     def run(self, probes: Sequence[Probe], quick: bool) -> Iterator[Asked]:
         """Ask probes; what is found is kept as it comes, not always in their order.
 

@@ -44,6 +44,16 @@ def test_rows(title, text):
     assert told(title).told == text
 
 
+def test_the_clock_comes_first_where_it_is_known():
+    known = {"ticks_per_cycle": 0.7021, "frequency": 3_691_000_000, "clean_share": 0.31, "emulated": False}
+    lines = card_text("a machine", FACTS, known).splitlines()
+    assert lines[2] == "clock"
+    assert lines[3].split(maxsplit=2)[2] == "0.7021 ticks of the clock, 3.691 GHz"
+    assert lines[4].endswith("31% of the canaries")
+    for unknown in ({}, known | {"emulated": True}):
+        assert "ticks of the clock" not in card_text("a machine", FACTS, unknown)
+
+
 def test_values_that_look_alike_are_one():
     shared = [Fact("shared-core", part, CoreAnswer.VALUE, 1.001, 0.02, "times", MEDIUM) for part in "ab"]
     assert told("beside another CPU", shared).told == "1.00 times"

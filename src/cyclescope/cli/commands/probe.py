@@ -86,12 +86,13 @@ def command(
                 click.echo(asked_text(asked, isa, everything))
         found.sort(key=lambda asked: probes.index(asked.probe))
         if page is not None:
-            page.write_text(core_card(session.machine, isa, found, session.uncounted), encoding="utf-8")
+            text = core_card(session.machine, isa, found, session.uncounted, session.conditions)
+            page.write_text(text, encoding="utf-8")
         if as_json:
             click.echo(asked_json(session.machine, isa, found, session.uncounted))
         else:
             if as_card:
-                click.echo(card_text(session.machine, _known(session.path, found)))
+                click.echo(card_text(session.machine, _known(session.path, found), session.conditions))
             click.echo(summary(found, session.path))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cyclescope.measure.record import STABLE, UNSTABLE
 from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.run import Asked, ProbeReading
-from cyclescope.report.pages.core_summary import card_lines
+from cyclescope.report.pages.core_summary import NO_CONDITIONS, card_lines, clock_lines
 from cyclescope.report.pages.heat import HeatMap, heat_maps
 from cyclescope.report.pages.rendering import rendered
 from cyclescope.report.probes import event_counts, not_asked, uncounted_lines
@@ -110,17 +110,22 @@ def _short(value: float) -> str:
 
 
 def core_card(
-    machine: str, isa: str, asked: Iterable[Asked], uncounted: Mapping[str, str] = NO_EVENTS
-) -> str:
-    """The page: everything on one card, then probe by probe; `uncounted` are events with why they are not."""
+    machine: str, isa: str, asked: Iterable[Asked], uncounted: Mapping[str, str] = NO_EVENTS,
+    conditions: Mapping[str, object] = NO_CONDITIONS,
+) -> str:  # fmt: skip
+    """The page: everything on one card, then probe by probe; `uncounted` are events with why they are not.
+
+    `conditions` are what it was measured under.
+    """
     every = list(asked)
     facts = [fact for one in every for fact in one.facts]
+    rows = [*clock_lines(conditions), *card_lines(facts)]
     return rendered(
         _TEMPLATES,
         "core_card.html",
         title=f"what {printable(machine)} answered",
         machine=printable(machine),
-        card=[(heading, list(rows)) for heading, rows in groupby(card_lines(facts), lambda row: row.heading)],
+        card=[(heading, list(some)) for heading, some in groupby(rows, lambda row: row.heading)],
         probes=[_answered(one, isa) for one in every],
         answered=sum(fact.is_resolved for fact in facts),
         questions=counted(len(facts), "question"),

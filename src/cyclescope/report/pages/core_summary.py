@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cyclescope.model.facts import CoreAnswer, Fact
@@ -11,6 +11,7 @@ from cyclescope.report.tables import aligned
 from cyclescope.report.words import printable
 
 NOT_RESOLVED = "not resolved"
+NO_CONDITIONS: Mapping[str, object] = {}  # conditions that nobody knows
 _MOST_REASON = 70  # characters of a reason, so that a line is one
 
 
@@ -127,6 +128,18 @@ _CARD: tuple[tuple[str, tuple[_Number | _Counts, ...]], ...] = (
 )  # fmt: skip
 
 
+def clock_lines(conditions: Mapping[str, object]) -> Iterator[CardLine]:
+    """Rows of the clock, where what a session was measured under tells it."""
+    ticks, frequency, clean = (
+        conditions.get(name) for name in ("ticks_per_cycle", "frequency", "clean_share")
+    )
+    if conditions.get("emulated") or not (isinstance(ticks, float) and isinstance(frequency, int)):
+        return
+    yield CardLine("clock", "core cycle", f"{ticks:.4f} ticks of the clock, {frequency / 1e9:.3f} GHz", "")
+    if isinstance(clean, float):
+        yield CardLine("clock", "undisturbed", f"{clean:.0%} of the canaries", "")
+
+
 def card_lines(facts: Iterable[Fact]) -> Iterator[CardLine]:
     """The rows of what was asked; what nobody asked has none."""
     by_probe: dict[str, dict[str, Fact]] = {}
@@ -200,10 +213,10 @@ def valued(fact: Fact) -> str:
     return f"{value:{digits}} +-{error:{digits}} {fact.unit}" if error else f"{value:{digits}} {fact.unit}"
 
 
-def card_text(machine: str, facts: Iterable[Fact]) -> str:
-    """The page as text."""
+def card_text(machine: str, facts: Iterable[Fact], conditions: Mapping[str, object] = NO_CONDITIONS) -> str:
+    """The page as text; `conditions` are what the last session was measured under."""
     lines, heading = [printable(machine)], ""
-    rows = list(card_lines(facts))
+    rows = [*clock_lines(conditions), *card_lines(facts)]
     cells = []
     for row in rows:
         confidence = f"  ({row.confidence})" if row.confidence not in ("", "high") else ""

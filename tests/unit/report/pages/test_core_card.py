@@ -58,6 +58,14 @@ def test_the_card_comes_first(asked):
     assert 'class="card"' not in core_card("a machine", "x86-64", [])
 
 
+def test_the_card_has_the_clock(asked):
+    conditions = {"ticks_per_cycle": 0.5, "frequency": 4_000_000_000, "emulated": False}
+    text = core_card("a machine", "x86-64", asked, {}, conditions)
+    assert "<h3>Clock</h3>" in text
+    assert "0.5000 ticks of the clock, 4.000 GHz" in text
+    assert "<h3>Clock</h3>" not in core_card("a machine", "x86-64", asked)
+
+
 def test_every_answer_is_there(asked):
     text = core_card("a <machine>", "x86-64", asked)
     assert "a &lt;machine&gt;" in text
