@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.read.assembler import text_program
 from cyclescope.analyze.read.repetition import expanded
-from cyclescope.errors import SourceError, UsageError
+from cyclescope.errors import SourceError, UnsupportedInstruction, UsageError
 from cyclescope.isa.assembly.assemble import assemble
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
@@ -83,12 +85,23 @@ def instructions(code: bytes, isa: str) -> int:
     return count
 
 
+@contextmanager
+def refused_lines() -> Iterator[None]:
+    """What assemblers refuse, with what to do about it here: neither machine nor syntax is an option."""
+    try:
+        yield
+    except UnsupportedInstruction as error:
+        remedy = "correct or delete the line, or give an object file, which needs no assembler here"
+        raise UnsupportedInstruction(error.message, remedy, error.line) from error
+
+
 def _assembled(text: str, isa: str) -> bytes:
     lines = "\n".join(part.strip() for part in re.split(r"[;\n]", text))
     if not lines.strip():
         return b""
     try:
-        program = text_program(f"{lines}\n", "--asm", isa)
+        with refused_lines():
+            program = text_program(f"{lines}\n", "--asm", isa)
     except SourceError:  # comments alone
         return b""
     return b"".join(piece.code for piece in program.pieces)

@@ -14,7 +14,14 @@ from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.read.program import Program
 from cyclescope.errors import UsageError, shortened
 from cyclescope.infer.beside.bursts import Before, Burst, BurstPlan, burst_of
-from cyclescope.infer.snippets import check_code, check_kept, code_kernel, code_of, text_kernel
+from cyclescope.infer.snippets import (
+    check_code,
+    check_kept,
+    code_kernel,
+    code_of,
+    refused_lines,
+    text_kernel,
+)
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure import bench
@@ -143,7 +150,8 @@ def file_snippet(path: Path, function: str, around: Around, isa: str) -> Snippet
 
     Raises SourceError for what cannot be read, UsageError for a function that is not there.
     """
-    program = read_program(path, isa)
+    with refused_lines():
+        program = read_program(path, isa)
     code = _function(program, function) if function else _whole(program)
     text = "\n".join((*program.lines, around.init.text))
     check_kept(text, around.kept(isa), isa)

@@ -170,6 +170,16 @@ def test_vector_state_as_the_source_needs(tmp_path):
     assert file_snippet(path, "", Around(), X86).kernel.state.vector_level == VECTOR_VEX256
 
 
+@pytest.mark.parametrize("text", ["imulq %rbx, %rax\nfoo %rax\n", ".intel_syntax noprefix\nnop\nfoo rax\n"])
+def test_what_is_refused_names_no_option_that_is_not_here(tmp_path, text):
+    path = tmp_path / "bad.s"
+    path.write_text(text)
+    with pytest.raises(CyclescopeError, match=r"bad.s, line [23]: .*'foo %?rax'") as found:
+        file_snippet(path, "", Around(), X86)
+    assert "correct or delete the line, or give an object file" in found.value.told
+    assert "--syntax" not in found.value.told
+
+
 def test_files_that_cannot_be_timed(tmp_path):
     path = tmp_path / "one.s"
     path.write_text("add %rax, %r15\n")
