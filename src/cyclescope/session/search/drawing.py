@@ -146,8 +146,12 @@ def _throughput(cost: FormCost, core: Core) -> float | None:
 
 
 def _side(form: InstructionForm) -> str:
-    """Whether a form is of the vector instructions before AVX or since; "" for what has no vectors."""
-    if not form.vector_width:
+    """Whether a form is of the vector instructions before AVX or since; "" for what has no vectors.
+
+    Those of masks are of the latter: who uses masks has set the upper halves of vectors, too.
+    """
+    masks = any(op.is_register and domain(op.cls) == "k" for op in form.operands)
+    if not form.vector_width and not masks:
         return ""
     return _VEX if {"vex", "evex"} & form.attributes else _LEGACY
 

@@ -64,6 +64,18 @@ def test_one_of_nine_blocks_mixes_instructions_before_and_since_avx():
     assert 0.078 < sum(len(some) == 2 for some in sides) / len(sides) < 0.145
 
 
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [
+        ("ADDPS (XMM, XMM)", "legacy"), ("VADDPS (XMM, XMM, XMM)", "vex"), ("KANDW (K, K, K)", "vex"),
+        ("ADD_01 (R64, R64)", ""), ("ANDN (R64, R64, R64)", ""),
+    ],
+)  # fmt: skip
+def test_masks_are_of_those_since_avx(name, side):
+    """Upper halves are set where masks are used."""
+    assert _side(TABLE[name]) == side
+
+
 @pytest.mark.parametrize(("vain", "drawn"), [(38, True), (40, False)])
 def test_forty_draws_for_registers_that_can_be_encoded(monkeypatch, vain, drawn):
     some, tries = draw(ADD.id), itertools.count()
