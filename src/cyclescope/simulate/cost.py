@@ -72,7 +72,8 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
     def is_pointer(self, node: Node) -> bool:
         """Whether a target is a pointer that the form moves on: it depends on the address alone."""
         moves = node.part == "register" and node.name in self._bases
-        return self.is_written_back(node) or (moves and any(s.name == node.name for s in self.sources))
+        counted = node.name == "RSP" or any(s.name == node.name for s in self.sources)
+        return self.is_written_back(node) or (moves and counted)
 
     def is_written_back(self, node: Node) -> bool:
         """Whether a target is the base of an explicit address, moved on."""
@@ -106,8 +107,9 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _bases(self) -> set[str]:
-        """Registers that implicit memory operands go by."""
-        return {op.fixed for op in self.form.operands if op.is_memory and op.implicit}
+        """Registers that implicit memory operands go by; the stack pointer, where that is moved on by it."""
+        every = {op.fixed for op in self.form.operands if op.is_memory and op.implicit}
+        return {"RSP"} if "stack" in self.form.attributes else every
 
     @cached_property
     def _loaded_bases(self) -> set[str]:
@@ -206,7 +208,8 @@ class Latencies:
     def _moved(self, source: Node, target: Node) -> float | None:
         """A pointer moved on; the front end does it for the stack pointer."""
         if source.name != target.name and not self.ends.is_written_back(target):
-            return None
+            framed = target.name == "RSP" and source.part == "register" and self.ends.is_address(source)
+            return USUAL_LATENCY if framed else None
         return 0.0 if target.name == "RSP" else USUAL_LATENCY
 
     def _given(self, source: Node, target: Node) -> float | None:

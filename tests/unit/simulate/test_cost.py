@@ -91,3 +91,23 @@ def test_what_takes_chains_no_longer_needs_no_cycle_and_no_port(longer, expected
 
 def test_what_takes_chains_no_longer_is_no_quicker_alone():
     assert Predictor(clearing(0.0)).predict(block("vzeroupper"), simulate=False).cycles == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"), [("leave", 4), ("leave; sub rsp, 8", 4), ("leave; lea rbp, [rsp+8]", 2)]
+)
+def test_a_frame_is_left_by_what_is_loaded_and_the_stack_pointer_by_the_old_frame(text, cycles):
+    """The frame pointer waits for its load; the stack pointer comes from the old one in a cycle."""
+    machine = changed(toy(), LEAVE={"latencies": {}})
+    machine = msgspec.structs.replace(machine, provenance=Provenance(MEASURED))
+    assert Predictor(machine).predict(block(text), simulate=False).bounds["loop_carried"] == cycles
+
+
+def test_what_is_borrowed_of_another_model_is_no_sooner_than_a_load():
+    """LLVM says that the frame pointer of LEAVE takes a cycle."""
+    machine = changed(toy(), LEAVE={"latencies": {}})
+    machine = msgspec.structs.replace(machine, provenance=Provenance(MEASURED))
+    for borrowed, expected in ((1.0, 4.0), (5.0, 5.0)):
+        other = changed(toy(), LEAVE={"latencies": {"RBP->RBP": borrowed}})
+        found = Predictor(machine, other).predict(block("leave"), simulate=False)
+        assert found.bounds["loop_carried"] == expected

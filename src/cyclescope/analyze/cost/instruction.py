@@ -20,7 +20,7 @@ from cyclescope.analyze.cost.changes import (
     without,
 )
 from cyclescope.analyze.cost.cores import forward_latency, load_latency, vector_load_latency
-from cyclescope.analyze.cost.known import borrowed_cost, is_locked, known_cost
+from cyclescope.analyze.cost.known import borrowed_cost, is_locked, known_cost, not_before_loads
 from cyclescope.analyze.cost.latencies import (
     FIRSTS,
     AllEnds,
@@ -260,7 +260,8 @@ class PlacedCosts:
             return found
         if found is None:
             return borrowed_cost(form, other, self.stand_in.core, self.machine)
-        return msgspec.structs.replace(found, latencies=other.latencies)
+        latencies = not_before_loads(form, other.latencies, self.load)
+        return msgspec.structs.replace(found, latencies=latencies)
 
     def _own(self, form: InstructionForm) -> FormCost | None:
         found = known_cost(form, self.machine)

@@ -12,6 +12,7 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput, port_throughput
+from cyclescope.simulate.cost import Ends
 
 _SIMPLE = 2  # slots
 
@@ -67,6 +68,18 @@ def borrowed_cost(form: InstructionForm, cost: FormCost, core: Core, machine: Ma
         None if simple or allowed is None else allowed[0],
         microcoded=cost.microcoded, eliminated=cost.eliminated, idiom=cost.idiom,
     )  # fmt: skip
+
+
+def not_before_loads(form: InstructionForm, latencies: Mapping[str, float], load: float) -> dict[str, float]:
+    """Latencies without those from an address to what is loaded there that are less than any load's.
+
+    LLVM has one cycle for the frame pointer of LEAVE.
+    """
+    ends = Ends(form)
+    addresses = [source.name for source in ends.sources if ends.is_address(source)]
+    results = [target.name for target in ends.targets if not ends.is_pointer(target)]
+    loaded = {f"{source}->{target}" for source in addresses for target in results}
+    return {pair: cycles for pair, cycles in latencies.items() if cycles >= load or pair not in loaded}
 
 
 def _moves(form: InstructionForm, machine: MachineModel) -> tuple[Operation, ...] | None:
