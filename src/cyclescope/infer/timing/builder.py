@@ -301,10 +301,10 @@ class TimingBuilder:
         """Surely less than a cycle, even without conventions, is proof that there is no dependency.
 
         Not where a chain is `carried` through the form, as one that takes longer than the form alone is: then
-        its links take less there than alone.
+        its links take less there than alone, but by no more than links lose, or nothing is known.
         """
         value, most = found
-        if carried and most >= HALF:
+        if carried and most >= HALF and value >= 1 - ONE_CYCLE:
             return EXACT, Timing.CARRIED.of()
         if is_too_short(record, most):
             sure = is_disproved(pair, self.streams)

@@ -63,6 +63,17 @@ def test_a_convention_comes_with_what_is_proved():
     assert found.bounds == (3.0, 7.0)
 
 
+@pytest.mark.parametrize(
+    ("net", "cycles", "cause"),
+    [(0.1, 1.0, Cause.CARRIED), (-0.1, None, Cause.WITHHELD), (-1.2, None, Cause.WITHHELD)],
+)
+def test_links_lose_a_cycle_beside_each_other_and_no_more(net, cycles, cause):
+    """The chain is longer than the form alone, so there is a dependency: of a cycle, or nobody knows."""
+    links = (*["r>r"] * 26, "v>r")
+    found = latency(IMUL, stream(20.0), chain(29.0 + net, variant="filled", links=links, spread=0.3))
+    assert (found.max, found.cause) == (cycles, cause)
+
+
 def test_an_unknown_link_is_the_reason():
     found = latency(IMUL, chain(8.0, variant="link", links=("k>r",)))
     assert found.kind is None
