@@ -1,4 +1,4 @@
-"""Time of `cyclescope --help`, and of a table of the one printer beside one of rich."""
+"""Time of `cyclescope --help` and of other starts, and of a table of the one printer beside one of rich."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from benchmarks.lib.common import Check, parser, present
 from benchmarks.lib.processes import command, environment, median_seconds
 
 TARGET = 0.150
+STARTS = ("show --help", "measure --help", "compare --help", "forms imul", "machines list")
 _ROWS = "[[f'{row * column:.2f}' for column in range(8)] for row in range(200)]"
 TABLES = {
     "here": f"from cyclescope.report.tables import table\nprint(table({_ROWS}, 1))",
@@ -37,8 +38,15 @@ def startup(times: int = 20) -> Sequence[Check]:
             median <= TARGET,
         ),
         Check("of that, the interpreter alone", f"{bare * 1000:.0f} ms"),
+        *(_start(words, times) for words in STARTS),
         *(_printing(name, code, times) for name, code in TABLES.items()),
     ]
+
+
+def _start(words: str, times: int) -> Check:
+    """What another command takes; `tests/unit/cli/test_start.py` bounds what they load."""
+    median = median_seconds(command(*words.split()), times, environment())[1]
+    return Check(f"`cyclescope {words}`", f"{median * 1000:.0f} ms")
 
 
 def _printing(name: str, code: str, times: int) -> Check:
