@@ -184,6 +184,7 @@ class Campaign:
             return True
         refutation = Refutation(approach.ports, self.store, ports.plans, self._draw)
         if not refutation.is_done:
+            refutation.forget_disturbed()
             if not all(ports.settle(stage, make(), deadline) for stage, make in refutation.stages()):
                 return False
             refutation.conclude()

@@ -64,7 +64,8 @@ class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
     `orders` is by how much the same instructions in another order differ, relative: half of the mixes by less
     than the first number, 95 of 100 by less than the second. Of all port usages (`claims`), `covered` were in
     a mix; `refuted` of them were wrong in fresh mixes and have low confidence now, and `doubted` have lost
-    some, as mixes with other forms of their kind hold too seldom.
+    some, as mixes with other forms of their kind hold too seldom. Of all mixes that were `measured` those
+    that other programs `disturbed` judge nothing.
     """
 
     mixes: Mapping[str, TriedMixes] = {}
@@ -75,6 +76,13 @@ class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
     refuted: int = 0
     doubted: int = 0
     dealt: TriedMixes = TriedMixes(0, 0, 0.0)
+    disturbed: int = 0
+    measured: int = 0
+
+    @property
+    def lacks_mixes(self) -> bool:
+        """Whether so many mixes were disturbed that they might have said something else."""
+        return self.disturbed > TOLERATED * self.measured
 
     @property
     def broken(self) -> list[Promise]:

@@ -67,7 +67,14 @@ def borrowers(models: Iterable[MachineModel]) -> Iterator[str]:
 
 def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:
     """What fresh mixes said of a machine's ports, a line each."""
-    if known is None or not known.mixes:
+    if known is None:
+        return
+    if known.lacks_mixes:
+        yield (
+            f"{known.disturbed} of {known.measured} fresh mixes were disturbed by other programs and judge "
+            "nothing, so that less is sure: the same measure command draws others"
+        )
+    if not known.mixes:
         return
     near, (usual, most) = f"within {NEAR:.0%}", known.orders
     shares = _shares(known.mixes, PREDICTED)

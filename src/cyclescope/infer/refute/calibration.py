@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean, median
 
@@ -25,7 +25,8 @@ from cyclescope.infer.refute.kinds import (
 from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, mixed_forms
 from cyclescope.measure.database import store_error
-from cyclescope.measure.record import ERRORS, FAILED, NOISY, Record
+from cyclescope.measure.record import ERRORS, FAILED, NOISY, UNSTABLE, Record
+from cyclescope.measure.sampling import PASSING
 from cyclescope.measure.store import Store
 from cyclescope.model.calibration import LEVELS, NEAR, ClaimCalibration, TriedMixes
 from cyclescope.model.facts import LOW, MEDIUM
@@ -116,18 +117,47 @@ def claims_of(usages: Mapping[str, PortUsage], claimed: Iterable[str]) -> int:
     return zlib.crc32(lines.encode())
 
 
-def trials_of(store: Store, phases: Sequence[str] = (DRAWN_FIRST, ASKED, CHECKED)) -> list[Trial]:
-    """The mixes of a store that can be judged."""
-    found: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
-    for record in store.records_of((MIXES,)):
-        if record.verdict not in (FAILED, NOISY):
-            found[record.form, record.source, record.target].append(record)
+_PHASES = (DRAWN_FIRST, ASKED, CHECKED)
+
+
+def trials_of(store: Store, phases: Sequence[str] = _PHASES) -> list[Trial]:
+    """The mixes of a store that can be judged.
+
+    What was disturbed is not: it may be slower than it is alone, which would refute what is right. Nor are
+    its other orders, as the best of few is slower than that of all.
+    """
     some = (
-        _trial(mixed_forms(form, source), phase, records)
-        for (form, source, phase), records in found.items()
-        if phase in phases
+        _trial(forms, phase, records)
+        for forms, phase, records in _mixes_of(store, phases)
+        if not any(map(_is_disturbed, records))
     )
     return [trial for trial in some if trial.error <= NEAR]
+
+
+def disturbed_mixes(store: Store) -> list[Sequence[Record]]:
+    """What was read of mixes that judge nothing because some of their orders were disturbed."""
+    return [records for _, _, records in _mixes_of(store, _PHASES) if any(map(_is_disturbed, records))]
+
+
+def measured_mixes(store: Store) -> int:
+    """How many mixes were measured, whatever that says."""
+    return sum(1 for _ in _mixes_of(store, _PHASES))
+
+
+def _mixes_of(store: Store, phases: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str, Sequence[Record]]]:
+    """The forms of each mix, its phase, and what was read of its orders."""
+    found: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+    for record in store.records_of((MIXES,)):
+        if record.verdict != FAILED:
+            found[record.form, record.source, record.target].append(record)
+    for (form, source, phase), records in found.items():
+        if phase in phases:
+            yield mixed_forms(form, source), phase, records
+
+
+def _is_disturbed(record: Record) -> bool:
+    """Whether a reading may be another when alone: what a loop's length and place change stays."""
+    return record.verdict == NOISY or (record.verdict == UNSTABLE and record.error in PASSING)
 
 
 def _trial(forms: tuple[str, ...], phase: str, records: Sequence[Record]) -> Trial:

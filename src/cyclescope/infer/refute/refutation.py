@@ -25,6 +25,8 @@ from cyclescope.infer.refute.calibration import (
     Judge,
     Verdicts,
     claims_of,
+    disturbed_mixes,
+    measured_mixes,
     stored_verdicts,
     trials_of,
 )
@@ -62,9 +64,14 @@ class Refutation:
 
     @property
     def is_done(self) -> bool:
-        """Whether the store has the verdict on what is claimed."""
+        """Whether the store has the verdict on what is claimed, and few mixes were disturbed."""
         known = stored_verdicts(self._store)
-        return known is not None and known.claims == self._claims
+        return known is not None and known.claims == self._claims and not known.calibration.lacks_mixes
+
+    def forget_disturbed(self) -> None:
+        """Make room for others in the place of mixes that were disturbed."""
+        mixes = disturbed_mixes(self._store)
+        self._store.forget([record.key for records in mixes for record in records])
 
     def stages(self) -> Stages:
         """Names and questions; each begins when the one before is in the store."""
@@ -196,6 +203,10 @@ class Refutation:
         checked = Judge(model, trials_of(self._store, (CHECKED,)))
         counts = len(model.claimed), len(judge.covered), len(verdicts.refuted), len(verdicts.doubted)
         units = {unit: tuple(model.takers(unit)) for unit in model.kept_units}
-        found = msgspec.structs.replace(verdicts, units=units, calibration=checked.calibration(*counts))
+        calibration = msgspec.structs.replace(
+            checked.calibration(*counts),
+            disturbed=len(disturbed_mixes(self._store)), measured=measured_mixes(self._store),
+        )  # fmt: skip
+        found = msgspec.structs.replace(verdicts, units=units, calibration=calibration)
         self._store.write_note(NOTE, msgspec.json.encode(found).decode())
         return found
