@@ -28,21 +28,23 @@ from cyclescope.measure.bench import default_state
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.resources import resource_throughput
 
-SSE, VEX = "legacy SSE and integer", "VEX and integer"
+SSE, VEX, EVEX = "legacy SSE and integer", "VEX and integer", "EVEX and integer"
+INTEGER, MEMORY = "integer", "memory and integer"
+KINDS = (SSE, VEX, EVEX, INTEGER, MEMORY)
 FEWEST, MOST = 4, 10  # forms of a mix
 SLOWEST = 4.0  # cycles per instruction: slower forms hide everything else
 BODY = 100  # instructions at least of a kernel's body
 WAITING = 0.75  # of the predicted time that a chain of instances may take
 _RING = {"r": (0, 1, 2, 5, 6, 7, 8, 9, 10), "v": tuple(range(12))}
 _SOURCES = {"r": (12, 11, 3), "v": (15, 14, 13, 12)}
-_CLASSES = frozenset(("R8l", "R16", "R32", "R64", "XMM", "YMM"))
+_CLASSES = frozenset(("R8l", "R16", "R32", "R64", "XMM", "YMM", "ZMM"))
 _FIRST = {False: -128, True: 0}  # displacements of loads and of stores
 _REACH = 128  # bytes of each
-_WIDEST = 256  # bits
+_WIDEST = 512  # bits
 _CONSTANTS = ("0", "I16", "branch")  # what nobody writes; what stalls decoders with an operand-size prefix
 _NO_DENORMALS = 0x8040  # flush and ignore them: values that come about are not to slow anything down
 _LEFT_OUT = frozenset(
-    ("evex", "xop", "x87", "mmx", "d3now", "masked", "rep", "repne", "string", "branch", "call", "return",
+    ("xop", "x87", "mmx", "d3now", "masked", "rep", "repne", "string", "branch", "call", "return",
      "stack", "high_byte", "lock", "vsib", "interrupt", "nontemporal")
 )  # fmt: skip
 
@@ -100,13 +102,21 @@ def _is_single(form: InstructionForm) -> bool:
 
 
 def pools(model: MachineModel, forms: Sequence[InstructionForm]) -> dict[str, list[list[InstructionForm]]]:
-    """Forms to draw from: integer, legacy SSE and VEX, by mnemonic."""
-    found: dict[str, dict[str, list[InstructionForm]]] = {kind: defaultdict(list) for kind in ("r", SSE, VEX)}
+    """Forms to draw from, by mnemonic: of each kind alone, and those of all that access memory."""
+    found: dict[str, dict[str, list[InstructionForm]]] = {kind: defaultdict(list) for kind in KINDS}
     for form in forms:
         if form.id in model.forms and is_mixable(form, model.forms[form.id]):
-            kind = "r" if not _is_vector(form) else VEX if form.is_vex else SSE
-            found[kind][form.mnemonic].append(form)
+            found[_kind(form)][form.mnemonic].append(form)
+            if form.memory >= 0:
+                found[MEMORY][form.mnemonic].append(form)
     return {kind: list(some.values()) for kind, some in found.items()}
+
+
+def _kind(form: InstructionForm) -> str:
+    """What a form is of, whether or not it accesses memory."""
+    if not _is_vector(form):
+        return INTEGER
+    return EVEX if "evex" in form.attributes else VEX if form.is_vex else SSE
 
 
 def _is_vector(form: InstructionForm) -> bool:
@@ -118,11 +128,11 @@ def _is_vector(form: InstructionForm) -> bool:
 def draw(
     model: MachineModel, forms: Sequence[InstructionForm], kind: str, count: int, seed: int
 ) -> Iterator[Mix]:
-    """`count` mixes, half of their forms vector instructions on average; a mnemonic once."""
+    """`count` mixes, half of their forms of the kind and the others integer on average; a mnemonic once."""
     rng = random.Random(f"{kind} {seed}")
     some = pools(model, forms)
     while count:
-        names = [rng.choice((kind, "r")) for _ in range(rng.randint(FEWEST, MOST))]
+        names = [rng.choice((kind, INTEGER)) for _ in range(rng.randint(FEWEST, MOST))]
         picked = [rng.choice(rng.choice(some[name])) for name in names]
         if len({form.mnemonic for form in picked}) < len(picked):
             continue

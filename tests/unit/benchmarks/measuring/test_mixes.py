@@ -8,7 +8,23 @@ from statistics import fmean
 import msgspec
 import pytest
 
-from benchmarks.lib.mixing import FEWEST, MOST, SSE, VEX, Mix, body, draw, is_mixable, kernel, waits
+from benchmarks.lib.mixing import (
+    EVEX,
+    FEWEST,
+    INTEGER,
+    KINDS,
+    MEMORY,
+    MOST,
+    SSE,
+    VEX,
+    Mix,
+    body,
+    draw,
+    is_mixable,
+    kernel,
+    pools,
+    waits,
+)
 from benchmarks.measuring.mixes import PORTS, RESOURCES, Row, measure, predictions, summary, worst
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.register import domain
@@ -34,16 +50,31 @@ def model() -> MachineModel:
 
 @pytest.fixture(scope="module")
 def mixes(model, table):
-    return [mix for kind in (SSE, VEX) for mix in draw(model, list(table), kind, 20, 1)]
+    known = pools(model, list(table))
+    return [mix for kind in KINDS if known[kind] for mix in draw(model, list(table), kind, 20, 1)]
 
 
 @pytest.mark.parametrize(
     "name",
     ["IMUL (R64, R64)", "ADD (R64, M64)", "MOV (M64, R64)", "CMOVB (R64, R64)", "VPADDD (YMM, YMM, YMM)",
-     "MULPS (XMM, M128)", "STC"],
+     "MULPS (XMM, M128)", "VPADDD (ZMM, ZMM, ZMM)", "STC"],
 )  # fmt: skip
 def test_ordinary_forms_can_be_mixed(table, name):
     assert is_mixable(table[name], FAST)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (SSE, "MULPS (XMM, M128)"), (VEX, "VPADDD (YMM, YMM, YMM)"), (EVEX, "VPADDD (ZMM, ZMM, M512)"),
+        (INTEGER, "ADD (R64, M64)"), (EVEX, "VPADDD (ZMM, ZMM, ZMM)"), (INTEGER, "IMUL (R64, R64)"),
+    ],
+)  # fmt: skip
+def test_forms_are_drawn_for_mixes_of_their_kind(model, table, kind, name):
+    """What accesses memory is in two: its own, and that of all that do."""
+    alone = msgspec.structs.replace(model, forms={name: FAST})
+    of = [other for other, some in pools(alone, [table[name]]).items() if some]
+    assert set(of) == ({kind, MEMORY} if table[name].memory >= 0 else {kind})
 
 
 @pytest.mark.parametrize(
@@ -57,7 +88,7 @@ def test_ordinary_forms_can_be_mixed(table, name):
         "NOP",
         "LFENCE",
         "SLDT (R64)",
-        "VPADDD (ZMM, ZMM, ZMM)",
+        "VPADDD_Z (ZMM, K, ZMM, ZMM)",
         "FADD (M32)",
         "JMP (Rel8)",
     ],
@@ -88,9 +119,11 @@ def test_a_seed_gives_the_same_mixes(model, table, mixes):
 def test_mixes_are_of_their_kind(mixes):
     assert all(FEWEST <= len(mix.forms) <= MOST for mix in mixes)
     assert all(len({form.mnemonic for form in mix.forms}) == len(mix.forms) for mix in mixes)
-    for mix in mixes:
+    for mix in [mix for mix in mixes if mix.kind != MEMORY]:
         vectors = [f for f in mix.forms if any(o.is_register and domain(o.cls) == "v" for o in f.operands)]
-        assert all(form.is_vex == (mix.kind == VEX) for form in vectors)
+        assert all(form.is_vex == (mix.kind in (VEX, EVEX)) for form in vectors)
+        assert all(("evex" in form.attributes) == (mix.kind == EVEX) for form in vectors)
+        assert not vectors or mix.kind != INTEGER
 
 
 def test_nothing_reads_a_register_that_another_instruction_writes(mixes):
