@@ -36,6 +36,7 @@ class Scheduling(msgspec.Struct, frozen=True):
     wakeup: Wakeup | None = None
     single: Ports = ()
     writeback: Writeback | None = None
+    ahead: bool = False
 
     def of(self, core: Core) -> Core:
         """A core that schedules so."""
@@ -102,7 +103,8 @@ def ways(machine: MachineModel, isa: str) -> list[Scheduling]:
     ports = _of_additions(machine, isa)
     early = [Scheduling(IDEAL, wakeup) for wakeup in _wakeups(machine, ports)]
     single = [Scheduling(binding, single=ports) for binding in BINDINGS if binding != IDEAL and ports]
-    return [*map(Scheduling, BINDINGS), *early, *single]
+    ahead = [msgspec.structs.replace(way, ahead=True) for way in single]
+    return [*map(Scheduling, BINDINGS), *early, *single, *ahead]
 
 
 def _of_additions(machine: MachineModel, isa: str) -> Ports:

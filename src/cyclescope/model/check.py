@@ -191,6 +191,8 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
 
 def _single_problems(core: Core, port_count: int) -> Iterator[str]:
     if not core.single:
+        if core.ahead:
+            yield "core.ahead: needs core.single"
         return
     yield from _port_problems("core.single", core.single, port_count)
     if core.binding in ("", IDEAL):

@@ -105,7 +105,8 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     instructions of that length; `nops` is how many adjacent NOPs share a slot, if more than one. `binding`
     says when and how operations get their ports, "" if unknown; `wakeup` whether readers of results are woken
     up too early. Each of the `single` ports (indices) gets at most one operation in a cycle of dispatch, if
-    operations get their ports then; `writeback` says which ports write one result in a cycle.
+    operations get their ports then; `writeback` says which ports write one result in a cycle, and
+    `ahead` whether single ports are chosen so that most of a cycle's next operations find one, too.
     """
 
     width: float
@@ -127,6 +128,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     wakeup: Wakeup | None = None
     single: tuple[int, ...] = ()
     writeback: Writeback | None = None
+    ahead: bool = False
 
 
 class Width(msgspec.Struct, frozen=True, omit_defaults=True):

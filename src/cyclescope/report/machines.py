@@ -99,7 +99,7 @@ def _front_end(model: MachineModel) -> Iterable[tuple[str, str]]:
     if core.wakeup:
         yield "", wakeup_text(core.wakeup, model.ports)
     if core.single:
-        yield "", single_text(core.single, model.ports)
+        yield "", single_text(core.single, model.ports, core.ahead)
     if core.writeback:
         yield "", writeback_text(core.writeback, model.ports)
     if core.nops != 1:

@@ -133,9 +133,10 @@ def _plain(value: object) -> object:
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def single_text(single: Sequence[int], names: Sequence[str]) -> str:
-    """Which ports get one operation in a cycle."""
-    return f"each of {port_set(single, names)} gets one operation in a cycle of dispatch"
+def single_text(single: Sequence[int], names: Sequence[str], ahead: bool) -> str:
+    """Which ports get one operation in a cycle, and whether they are chosen for several at a time."""
+    together = ", chosen so that most of its next ones find a port, too" if ahead else ""
+    return f"each of {port_set(single, names)} gets one operation in a cycle of dispatch{together}"
 
 
 def writeback_text(writeback: Writeback, names: Sequence[str]) -> str:

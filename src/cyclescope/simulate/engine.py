@@ -70,6 +70,7 @@ class Layout(msgspec.Struct, frozen=True):
     are sets of which an operation that may use all of them gets one. Where ports are chosen at dispatch, each
     of the `single` ports gets one operation at most in a cycle, and each of the `writing` ports writes one
     result: while an operation would write another one, younger ones start before it in `patience` cycles.
+    `ahead` says that single ports are chosen so that most of a cycle's next operations find one, too.
     """
 
     width: float
@@ -85,6 +86,7 @@ class Layout(msgspec.Struct, frozen=True):
     single: int = 0
     writing: int = 0
     patience: int = 0
+    ahead: bool = False
 
     def words(self) -> array[int]:
         """The layout as the engine reads it. Raises UsageError for what it cannot be."""
@@ -96,7 +98,7 @@ class Layout(msgspec.Struct, frozen=True):
             max(round(self.width * PARTS_OF_ONE), 1), self.reorder_buffer, self.load_buffer,
             self.store_buffer, int(self.in_order), BINDINGS.index(self.policy), self.ports, len(self.queues),
             _signed(self.announcing), len(self.clusters), _signed(self.single),
-            _signed(self.writing), self.patience,
+            _signed(self.writing), self.patience, int(self.ahead),
         ]  # fmt: skip
         for ports, entries in self.queues:
             words += [_signed(ports), entries]

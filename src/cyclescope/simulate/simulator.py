@@ -262,7 +262,7 @@ def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
         _set(core.wakeup.ports) if core.wakeup else 0,
         tuple(map(_set, core.wakeup.clusters)) if core.wakeup else (), _set(core.single),
         _set(core.writeback.ports) if core.writeback else 0,
-        core.writeback.patience if core.writeback else 0,
+        core.writeback.patience if core.writeback else 0, core.ahead,
     )  # fmt: skip
 
 

@@ -168,6 +168,17 @@ def test_ports_that_get_one_operation_in_a_cycle_are_told(core, policy, table):
     assert scheduling_of(machine, asked.facts, table) == single, f"seed {SEED}"
 
 
+def test_ports_that_are_chosen_for_a_whole_cycle_are_told(table):
+    machine = load_model("znver3")
+    (operation,) = machine.forms["ADD_01 (R64, R64)"].operations
+    ports = tuple(sorted(operation.ports))
+    ahead = Scheduling(EVENLY, single=ports, ahead=True)
+    for way in (ahead, msgspec.structs.replace(ahead, writeback=Writeback(ports, 4))):
+        cycles = predicted(machine, table, way)
+        facts = [Fact(SCHEDULER, name, CoreAnswer.VALUE, value, 0.01) for name, value in cycles.items()]
+        assert scheduling_of(machine, facts, table) == way
+
+
 def test_ports_that_write_one_result_in_a_cycle_are_told(table):
     machine = load_model("znver3")
     (operation,) = machine.forms["ADD_01 (R64, R64)"].operations

@@ -188,6 +188,7 @@ def test_single_ports_are_there_and_chosen_at_dispatch():
     for core, said in (
         ({"single": (0,)}, "core.single: needs a binding of ports at dispatch"),
         ({"single": (99,), "binding": STATIC}, "core.single: [99] do not exist"),
+        ({"ahead": True, "binding": STATIC}, "core.ahead: needs core.single"),
     ):
         assert next(problems(model(core))).startswith(said)
 

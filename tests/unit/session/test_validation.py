@@ -244,7 +244,7 @@ def asked(model):
         Fact(SCHEDULER, "chained a", CoreAnswer.VALUE, 1.0, 0.1),
     )
     core = msgspec.structs.replace(model.core, binding="random", wakeup=Wakeup((0, 1)), single=(0, 1))
-    core = msgspec.structs.replace(core, writeback=Writeback((0, 1)))
+    core = msgspec.structs.replace(core, writeback=Writeback((0, 1)), ahead=True)
     return msgspec.structs.replace(model, facts=facts, core=core)
 
 

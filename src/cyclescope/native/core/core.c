@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIGURATION 13 /* numbers ahead of the queues */
+#define CONFIGURATION 14 /* numbers ahead of the queues */
 #define HEAD 8          /* numbers ahead of a template's latencies */
 
 /* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, single ports, writing
- * ports, their patience, then ports and entries per queue, then ports per cluster. Only where ports are chosen at issue are there announcing ports and
+ * ports, their patience, whether it is looked ahead, then ports and entries per queue, then ports per cluster. Only where ports are chosen at issue are there announcing ports and
  * clusters, and single ones only where they are chosen at dispatch. */
 EXPORT struct core *core_new(const int64_t *words, int32_t count)
 {
@@ -31,6 +31,7 @@ EXPORT struct core *core_new(const int64_t *words, int32_t count)
     core->single = (uint64_t)words[10];
     core->writing = core->policy == IDEAL ? 0 : (uint64_t)words[11];
     core->patience = (int32_t)words[12];
+    core->ahead = words[13] != 0;
     for (int32_t n = 0; n < core->clusters; n++)
         core->cluster[n] = (uint64_t)words[CONFIGURATION + 2 * core->queues + n];
     for (int32_t q = 0; q < core->queues; q++) {

@@ -113,6 +113,8 @@ static int32_t chosen(struct run *r, int32_t at)
     uint64_t ports = left_of(r, r->p->ports[at]);
     if (!ports)
         return NONE;
+    if (r->core->ahead)
+        ports = leaving(r, ports, at - r->p->body[r->position].first_operation);
     switch (r->core->policy) {
     case STATIC:
         return least_loaded(r, ports);

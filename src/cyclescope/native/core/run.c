@@ -116,6 +116,7 @@ static void dispatch(struct run *r)
             r->active = 1;
             return;
         }
+        r->room = alone ? 0 : budget - r->remaining;
         if (!allocate(r, form))
             return;
         budget = alone ? 0 : budget - r->remaining;

@@ -53,6 +53,7 @@ struct run {
     int64_t now, head, tail; /* cycle; oldest in flight and next to dispatch, counted from 0 */
     int64_t mask;            /* ring slots - 1 */
     int64_t remaining;       /* slots of the instruction under dispatch, NONE before it begins */
+    int64_t room;            /* slots that this cycle has left behind that instruction */
     int64_t refused_at;      /* since when it finds no room, NONE where it has not been refused */
     int32_t refused_by;      /* the buffer */
     int64_t busy_at[PORTS];
@@ -137,6 +138,9 @@ int bind_all(struct run *r, int64_t sequence);
 void start(struct run *r, uint64_t key, int32_t rank);
 void issue(struct run *r);
 int64_t next_port(const struct run *r);
+
+/* ahead.c: single ports for what follows in a cycle */
+uint64_t leaving(const struct run *r, uint64_t ports, int32_t number);
 
 /* writeback.c: ports that write one result in a cycle */
 void issue_writing(struct run *r, int32_t port);
