@@ -10,7 +10,7 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import StoreError
-from cyclescope.infer import api, host_model, kept, machine_model
+from cyclescope.infer import host_model, kept, machine_model
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.ports import timed
 from cyclescope.infer.ports.builder import PortBuilder
@@ -24,7 +24,7 @@ from tests.support.files.damage import FORMS, change
 
 def shown(path, table, names=FORMS[:3]):
     with closing(Store(path, readonly=True)) as store:
-        return api.timings(store, table, [table[name] for name in names])
+        return kept.timings(store, table, [table[name] for name in names])
 
 
 def refuse(*_):
