@@ -31,7 +31,7 @@ static struct {
     struct calibration calibration;
     double calibrated_at;
     uint32_t scale, counters_open, canary_trips;
-    double known_nop, entry, loop_end;
+    double known_nop, grain, moment, entry, loop_end;
 } clock_kept;
 
 void fail(const char *text)
@@ -125,6 +125,8 @@ static void hand_over(uint32_t first)
     shared->counters_open = clock_kept.counters_open;
     shared->canary_trips = clock_kept.canary_trips;
     shared->known_nop = clock_kept.known_nop;
+    shared->grain = clock_kept.grain;
+    shared->moment = clock_kept.moment;
     shared->entry = clock_kept.entry;
     shared->loop_end = clock_kept.loop_end;
 }
@@ -199,6 +201,8 @@ static void keep_clock(void)
     clock_kept.counters_open = shared->counters_open;
     clock_kept.canary_trips = shared->canary_trips;
     clock_kept.known_nop = shared->known_nop;
+    clock_kept.grain = shared->grain;
+    clock_kept.moment = shared->moment;
     clock_kept.entry = shared->entry;
     clock_kept.loop_end = shared->loop_end;
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 
 import pytest
 
 from cyclescope.backend.base import OK, UNCLEAN
 from cyclescope.kernel.kernel import CANARY, FAST, WATCHED
+from tests.support.code.emulated import NATIVE
 from tests.support.code.sampled import CHAIN, NOPS, WIDE, samples, wide
 
 STORES = "amaa"  # a chain through memory, of eight cycles
@@ -357,3 +359,14 @@ def test_a_chain_is_one_long_loop(core):
 def test_the_end_of_a_chain_s_loop_is_hidden(core):
     found = core((CHAIN, WATCHED), WIDTH=2, target=20000.0)
     assert [r.cycles for r in found.readings] == pytest.approx([1.0] * 4, rel=0.002)
+
+
+def test_all_that_is_known_of_the_clock_outlives_a_worker():
+    """What one has calibrated, the next one finds: half of the canaries looked disturbed without it."""
+    kept = re.search(r"struct shared \{.*?\n\};", (NATIVE / "worker.h").read_text(), re.DOTALL)
+    known = re.findall(r"^    (?:double|uint32_t|struct calibration) (\w+);", kept[0], re.MULTILINE)
+    assert {"calibration", "scale", "grain", "moment", "entry"} <= set(known)
+    supervisor = (NATIVE / "supervisor.c").read_text()
+    for name in known:
+        assert f"shared->{name} = clock_kept.{name};" in supervisor, name
+        assert f"clock_kept.{name} = shared->{name};" in supervisor, name
