@@ -353,8 +353,7 @@ class Campaign:
         self._suspects, self._open = [], []
         for form, timing in self.timings(forms, links, is_first):
             self._suspects += suspects(form, timing)
-            found = list(latency_questions(planner, form, timing))
-            found += throughput_questions(planner, form, timing)
+            found = [*latency_questions(planner, form, timing), *throughput_questions(planner, form, timing)]
             if form.id in different or is_unsure(timing.throughput):
                 found += [second_look(experiment) for experiment in planner.throughput(form)]
             if found or any(map(is_undecided, timing.latencies)):
