@@ -55,18 +55,17 @@ def steady(*readings: Interval) -> bool:
     return all(reading.is_steady for reading in readings)
 
 
-def places_taken(readings: Readings, among_units: bool, without: Remark) -> ProbeVerdict:
-    """How many of the instructions around it, each, one takes the place of: the parts `asked` and `plain`.
+def places_taken(readings: Readings, without: Remark) -> ProbeVerdict:
+    """How many of the additions around it, each, one takes the place of: the parts `asked` and `plain`.
 
-    `more` has one of them more per instance. `among_units` they are additions: in `wider` there is a NOP more
-    instead, which takes less where the units are the limit. Raises Unresolved, with `without`, where one more
-    takes no longer.
+    `more` has one of them more per instance, `wider` a NOP more instead, which takes less where the units are
+    the limit. Raises Unresolved, with `without`, where one more takes no longer.
     """
     asked, plain, more = (readings.get(part) for part in ("asked", "plain", "more"))
     step = more - plain
     if step.low <= 0:
         raise Unresolved(without)
-    if among_units and (more - readings.get("wider")).low < BEYOND_NOPS * step.value:
+    if (more - readings.get("wider")).low < BEYOND_NOPS * step.value:
         raise Unresolved(UnclearCore.NOT_UNITS.of())
     taken = (asked - plain).scaled(1 / step.value)
     return ProbeVerdict(CoreAnswer.VALUE, taken, steady(asked, plain, more), "each")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import random
-import re
 import subprocess
 
 import pytest
 
 from cyclescope.backend.base import OK, UNCLEAN
 from cyclescope.kernel.kernel import CANARY, FAST, WATCHED
-from tests.support.code.emulated import NATIVE
 from tests.support.code.sampled import CHAIN, NOPS, WIDE, samples, wide
 
 STORES = "amaa"  # a chain through memory, of eight cycles
@@ -33,13 +30,6 @@ def looks(program):
         return map(float, done.stdout.splitlines()[-1].split())
 
     return run
-
-
-def _seed():
-    """Of the fake core's own chance; printed where a test fails."""
-    seed = random.randrange(1, 1 << 31)
-    print(f"seed {seed}")  # noqa: T201 - to repeat it
-    return seed
 
 
 def truth(body, width=8):
@@ -171,29 +161,6 @@ def test_a_frequency_that_jumps_is_followed_where_the_clock_is_fine(core):
     assert off[int(0.95 * len(off))] < 0.004
     assert off[-1] < 0.01
     assert sum(r.status == OK for r in found.readings) > 0.98 * len(off)
-
-
-@pytest.mark.parametrize("wander", [0.0, 0.02])
-@pytest.mark.parametrize("jitter", [6, 12])
-def test_a_clock_finer_than_what_a_core_repeats(core, jitter, wander):
-    """Of up to 12 or 24 cycles more or less, few samples are lost, and none is a neighbour's."""
-    bodies = (CHAIN, 0), ("aaa", 0), *wide(NOPS, ALUS, "n")
-    found = core(*bodies, COUNTERS=0, STEP=2, JITTER=jitter, WANDER=wander, WIDTH=6, rounds=40, SEED=_seed())
-    assert {r.status for r in found.readings} == {OK}
-    assert sum(r.rejected for r in found.readings) < 0.25 * samples(found)
-    assert sum(r.disturbed for r in found.readings) < 0.05 * samples(found)
-    off = sorted(abs(r.cycles / truth(bodies[r.kernel][0], 6) - 1) for r in found.readings)
-    assert off[int(0.9 * len(off))] < 0.008
-
-
-@pytest.mark.parametrize("slower", [1.08, 1.3, 2.0])
-def test_a_neighbour_is_seen_where_the_clock_is_finer_than_what_a_core_repeats(core, slower):
-    options = {"SLOWER": slower, "PERIOD": 0.0006, "FROM": 0.5, "UNTIL": 1.0, "JITTER": 12, "SEED": _seed()}
-    found = core(*wide(NOPS, ALUS, "cn"), COUNTERS=0, STEP=2, rounds=50, **options)
-    good = [r for r in found.readings if r.status == OK]
-    wrong = [r for r in good if abs(r.cycles / truth((NOPS, ALUS, "cn")[r.kernel]) - 1) > 0.03]
-    assert len(good) > 0.9 * len(found.readings)
-    assert len(wrong) < 0.02 * len(good)
 
 
 def test_what_nearly_counts_cycles_is_rounded_to_them(core):
@@ -359,14 +326,3 @@ def test_a_chain_is_one_long_loop(core):
 def test_the_end_of_a_chain_s_loop_is_hidden(core):
     found = core((CHAIN, WATCHED), WIDTH=2, target=20000.0)
     assert [r.cycles for r in found.readings] == pytest.approx([1.0] * 4, rel=0.002)
-
-
-def test_all_that_is_known_of_the_clock_outlives_a_worker():
-    """What one has calibrated, the next one finds: half of the canaries looked disturbed without it."""
-    kept = re.search(r"struct shared \{.*?\n\};", (NATIVE / "worker.h").read_text(), re.DOTALL)
-    known = re.findall(r"^    (?:double|uint32_t|struct calibration) (\w+);", kept[0], re.MULTILINE)
-    assert {"calibration", "scale", "grain", "moment", "entry"} <= set(known)
-    supervisor = (NATIVE / "supervisor.c").read_text()
-    for name in known:
-        assert f"shared->{name} = clock_kept.{name};" in supervisor, name
-        assert f"clock_kept.{name} = shared->{name};" in supervisor, name

@@ -56,7 +56,7 @@ def _point(isa: str, part: str, asked: list[str], fillers: int) -> Point:
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    return places_taken(readings, True, UnclearCore.NOT_UNITS.of())
+    return places_taken(readings, UnclearCore.NOT_UNITS.of())
 
 
 PROBE = Probe(

@@ -120,7 +120,7 @@ def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if case.subject.endswith(More.ADDITIONS):
-        return places_taken(readings, True, UnclearCore.NOT_SLOTS.of())
+        return places_taken(readings, UnclearCore.NOT_SLOTS.of())
     behind = _UNITS if nops_share(readings) else ""
     step = readings.get(f"more{behind}") - readings.get(f"plain{behind}")
     if behind:

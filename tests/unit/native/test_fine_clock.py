@@ -1,0 +1,95 @@
+"""A clock that is finer than what a core repeats, on a core whose every time is known."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from cyclescope.backend.base import OK, UNCLEAN
+from tests.support.code.emulated import NATIVE
+from tests.support.code.sampled import CHAIN, NOPS, samples, wide
+
+ALUS = "c" * 6
+FINE = {"COUNTERS": 0, "STEP": 2}
+TIMES = {CHAIN: 1.0, "aaa": 3.0, NOPS: 1.0, ALUS: 1.0, "n": 1 / 8, "cn": 0.25}  # at a width of 8
+
+
+@pytest.fixture
+def seed():
+    """Of the fake core's own chance."""
+    seed = random.randrange(1, 1 << 30)
+    print(f"seed {seed}")  # noqa: T201 - to repeat it
+    return seed
+
+
+def off(found, bodies):
+    """How far readings are off, as a share, the least first."""
+    return sorted(abs(r.cycles / TIMES[bodies[r.kernel]] - 1) for r in found.readings)
+
+
+@pytest.mark.parametrize("wander", [0.0, 0.02])
+@pytest.mark.parametrize("jitter", [6, 12])
+def test_hardly_a_sample_is_lost(core, jitter, wander, seed):
+    """To ask the clock takes so many cycles more or less, twice at either end."""
+    bodies = CHAIN, "aaa", NOPS, ALUS, "n"
+    kernels = (CHAIN, 0), ("aaa", 0), *wide(NOPS, ALUS, "n")
+    found = core(*kernels, **FINE, JITTER=jitter, WANDER=wander, rounds=40, SEED=seed)
+    assert {r.status for r in found.readings} == {OK}
+    assert sum(r.rejected for r in found.readings) < 0.17 * samples(found)
+    assert sum(r.disturbed for r in found.readings) < 0.05 * samples(found)
+    assert off(found, bodies)[int(0.9 * len(found.readings))] < 0.008
+
+
+@pytest.mark.parametrize("slower", [1.08, 1.3, 2.0])
+def test_what_a_neighbour_slows_is_rejected(core, slower, seed):
+    """In bursts of 300 us, half of the time."""
+    bodies = NOPS, ALUS, "cn"
+    bursts = {"SLOWER": slower, "PERIOD": 0.0006, "FROM": 0.5, "UNTIL": 1.0}
+    found = core(*wide(*bodies), **FINE, **bursts, JITTER=12, rounds=50, SEED=seed)
+    good = [r for r in found.readings if r.status == OK]
+    wrong = [r for r in good if abs(r.cycles / TIMES[bodies[r.kernel]] - 1) > 0.03]
+    assert len(good) > 0.9 * len(found.readings)
+    assert len(wrong) < 0.02 * len(good)
+
+
+def test_a_neighbour_that_takes_little_and_never_rests_is_seen(core, seed):
+    """What the clock scatters by hides no neighbour that takes 4.5 % of what fills the front end."""
+    found = [
+        core(*wide(NOPS, ALUS), **FINE, JITTER=12, SLOWER=1.045, NOP=0.125, rounds=10, SEED=seed + number)
+        for number in range(5)
+    ]
+    assert {r.status for one in found for r in one.readings} == {UNCLEAN}
+
+
+def test_a_core_that_scatters_by_thirty_cycles_can_be_measured(core, seed):
+    found = [core(*wide(NOPS, ALUS), **FINE, JITTER=28, rounds=40, SEED=seed + n) for n in range(7)]
+    shares = sorted(sum(r.rejected for r in one.readings) / samples(one) for one in found)
+    assert shares[3] < 0.3, shares
+
+
+def test_a_frequency_that_jumps_is_followed_beside_every_sample(core, seed):
+    """By up to eight per cent every millisecond: a chain that is long enough tells it from the scatter."""
+    bodies = CHAIN, "aaa", NOPS, ALUS
+    kernels = (CHAIN, 0), ("aaa", 0), *wide(NOPS, ALUS)
+    for number in range(4):
+        found = core(*kernels, **FINE, JITTER=12, WANDER=0.04, rounds=150, SEED=seed + number)
+        assert off(found, bodies)[-1] < 0.011
+
+
+def test_what_a_neighbour_changes_is_no_scatter_of_the_clock(core, seed):
+    """Uneven, by up to a fifth: of the canaries that it slows by less than 5 % some pass, and no others."""
+    options = {"SLOWER": 1.2, "UNEVEN": 1.7, "NOP": 0.125}
+    assert core(*wide(NOPS), **FINE, **options, JITTER=3, rounds=4, SEED=seed).clean < 0.145
+
+
+def test_all_that_is_known_of_the_clock_outlives_a_worker():
+    """What one has calibrated, the next one finds: half of the canaries looked disturbed without it."""
+    kept = re.search(r"struct shared \{.*?\n\};", (NATIVE / "worker.h").read_text(), re.DOTALL)
+    known = re.findall(r"^    (?:double|uint32_t|struct calibration) (\w+);", kept[0], re.MULTILINE)
+    assert {"calibration", "scale", "grain", "moment", "entry"} <= set(known)
+    supervisor = (NATIVE / "supervisor.c").read_text()
+    for name in known:
+        assert f"shared->{name} = clock_kept.{name};" in supervisor, name
+        assert f"clock_kept.{name} = shared->{name};" in supervisor, name
