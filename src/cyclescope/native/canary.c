@@ -12,6 +12,7 @@
 #define WIDTH_MOST 16
 #define CLEAR 0.01 /* of the time of trips that the core makes as fast as it can */
 #define CLUSTER_PART 4 /* of the canaries agree at least, where they say what is undisturbed */
+#define BASE_OTHER 0.9        /* no neighbour slows the clock's chain by so much (4 % were seen): another width */
 #define BASE_BETTER 0.99      /* a base that is no whole width is replaced by one so much less */
 #define END_SLOTS 2.0         /* at most, of the end of a loop: a decrement and a branch */
 #define CANARY_NOPS ((double)(CANARY_COPIES * arch_canary_nops))
@@ -67,11 +68,11 @@ static int is_whole(double nop)
 }
 
 /* The base never gets slower: nothing makes a core faster than it is. What is no whole width may be a chain
- * that was disturbed, and does not replace one. */
+ * that was disturbed, and replaces one only where it is much less: half of a core looks like a whole width, too. */
 void canary_note_base(double nop)
 {
     int better = nop > 0 && (cal()->nop == 0 || nop < BASE_BETTER * cal()->nop);
-    if (better && (is_whole(nop) || !is_whole(cal()->nop)))
+    if (better && (is_whole(nop) || !is_whole(cal()->nop) || nop < BASE_OTHER * cal()->nop))
         cal()->nop = nop;
 }
 

@@ -31,9 +31,6 @@
 #define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
 #define EQUAL_MAX 4000000u
 #define SCATTER_SAMPLES 256 /* before there is a scatter, which later calibrations find again */
-#define SCATTER_GRAIN 4.4  /* of the differences of two times, the lesser half are .46 of a deviation on average, and
-                            * most of a few times lie within 2.6 deviations of the least: 1.3 grains */
-#define SCATTER_MOST 30.0  /* core cycles of a grain by scatter: by more differs what was disturbed */
 
 static uint8_t *reference_short, *reference_long;
 
@@ -117,16 +114,11 @@ static double longer_than(double time, double limit)
     return time > limit ? time : limit;
 }
 
-/* A fine clock tells more than a core repeats: to serialise it takes some cycles more or less. By what times of one
- * code differ from the next one's: those of another frequency, or beside a neighbour, are further apart than
- * half of them. Nothing makes a core more regular than it is, so that the least is kept. */
+/* A fine clock tells more than a core repeats: to serialise it takes some cycles more or less. Nothing makes a core
+ * more regular than it is, so that the least is kept. */
 static void note_scatter(const double *v, unsigned n)
 {
-    static double apart[MAX_SAMPLES];
-    for (unsigned i = 1; i < n; i++)
-        apart[i - 1] = fabs(v[i] - v[i - 1]);
-    double found = SCATTER_GRAIN * mean_of_lesser(apart, n - 1), most = SCATTER_MOST * cal()->ticks_per_cycle;
-    found = longer_than(found < most ? found : most, cal()->step);
+    double found = longer_than(scatter_of(v, n), cal()->step);
     if (shared->grain == 0 || found < shared->grain)
         shared->grain = found;
 }

@@ -30,7 +30,9 @@ uint8_t *build_loop(uint8_t *at, const uint8_t *body, size_t bytes, unsigned cop
 
 /* clusters.c */
 double median_of(const double *v, unsigned n); /* 0 where there are none */
-double mean_of_lesser(double *v, unsigned n); /* of the lesser half of two or more, which it sorts */
+double scatter_of(const double *v, unsigned n); /* ticks, of two times or more */
+/* Like low_cluster, of times of one code that may scatter by more than a grain. */
+double low_cluster_of_its_own(const double *v, unsigned n, unsigned *members, double *width);
 
 /* canary.c */
 extern uint8_t *canary_code, *canary_longer; /* the second makes CANARY_LONGER times as many trips */

@@ -5,6 +5,7 @@
  * neighbour takes or, where it keeps the scheduler empty, gives, and the clock is a chain that it slows.
  */
 #define _GNU_SOURCE
+#include "clock.h"
 #include "region.h"
 #include <math.h>
 #include <string.h>
@@ -17,11 +18,6 @@
 #define SAME 0.005               /* times so near to each other are the same */
 #define BUILDS 3                 /* of a loop whose two ways in find the core in different states */
 #define CLOCK_RUNS 4             /* of the clock's chain between two looks whether it is quiet */
-
-static const struct calibration *cal(void)
-{
-    return &shared->calibration;
-}
 
 void sample_dither(unsigned i)
 {
@@ -43,8 +39,8 @@ static double followed; /* ticks per core cycle that samples of changing frequen
 
 static void summarise(struct samples *s)
 {
-    s->mean_a = low_cluster(s->a, s->count, &s->in_a, &s->width_a);
-    s->mean_b = low_cluster(s->b, s->count, &s->in_b, &s->width_b);
+    s->mean_a = low_cluster_of_its_own(s->a, s->count, &s->in_a, &s->width_a);
+    s->mean_b = low_cluster_of_its_own(s->b, s->count, &s->in_b, &s->width_b);
 }
 
 static int enough(struct samples *s, const struct measure *request)

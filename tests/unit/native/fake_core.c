@@ -36,7 +36,7 @@ sigjmp_buf fault_return;
 volatile sig_atomic_t fault_armed;
 struct fault fault;
 
-static double away, jitter, hiccup, cold, evicted, states, uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
+static double away, jitter, own, hiccup, cold, evicted, states, uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
 static int counts, moves;
 
 const uint8_t arch_reference[] = {'a'};
@@ -229,6 +229,7 @@ void arch_call(const struct state *state, const void *code)
         pass(cold);
     last = end;
     kernels++;
+    pass(chance(1 + (unsigned)own));
     run(code);
 }
 
@@ -305,7 +306,7 @@ static double option(const char *name, double otherwise)
 
 static void set_up(void)
 {
-    away = option("AWAY", 0), jitter = option("JITTER", 0), cold = option("COLD", 100), evicted = option("EVICTED", 0), states = option("STATES", 1), hiccup = option("HICCUP", 0);
+    away = option("AWAY", 0), jitter = option("JITTER", 0), own = option("OWN", 0), cold = option("COLD", 100), evicted = option("EVICTED", 0), states = option("STATES", 1), hiccup = option("HICCUP", 0);
     width = option("WIDTH", 8), slower = option("SLOWER", 1), uneven = option("UNEVEN", 0), chained = option("CHAINED", 0), stored = option("STORED", 0), wander = option("WANDER", 0);
     from = option("FROM", 0), until = option("UNTIL", INFINITY), period = option("PERIOD", 0);
     state = (uint32_t)option("SEED", 1);

@@ -93,3 +93,14 @@ def test_all_that_is_known_of_the_clock_outlives_a_worker():
     for name in known:
         assert f"shared->{name} = clock_kept.{name};" in supervisor, name
         assert f"clock_kept.{name} = shared->{name};" in supervisor, name
+
+
+@pytest.mark.parametrize(("own", "lost"), [(20, 0.2), (40, 0.3), (60, 0.42)])
+def test_kernels_that_scatter_by_more_than_canaries_lose_few_samples(core, own, lost, seed):
+    """To enter one takes so many cycles more or less, ten times what the clock and a canary scatter by."""
+    bodies = CHAIN, "aaa", NOPS, ALUS, "n"
+    kernels = (CHAIN, 0), ("aaa", 0), *wide(NOPS, ALUS, "n")
+    found = core(*kernels, **FINE, OWN=own, rounds=40, SEED=seed)
+    assert {r.status for r in found.readings} == {OK}
+    assert sum(r.rejected for r in found.readings) < lost * samples(found)
+    assert off(found, bodies)[int(0.9 * len(found.readings))] < 0.01

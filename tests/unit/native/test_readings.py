@@ -181,6 +181,16 @@ def test_a_width_is_a_whole_number_but_for_the_end_of_a_loop(core):
     assert (wider.nop, wider.loop_end) == (pytest.approx(321 / 320 / 18, rel=0.01), 0.0)  # no core is so wide
 
 
+def test_half_a_core_is_no_base_for_all_of_it(core):
+    """Of 5.6 slots, which is no whole width, a neighbour leaves four, which is one, and known then."""
+    assert core(COUNTERS=0, STEP=2, WIDTH=5.6, SLOWER=1.4).nop == 0.25
+    found = core(*wide(NOPS), COUNTERS=0, STEP=2, WIDTH=5.6, NOP=0.25, rounds=40)
+    assert found.nop == pytest.approx(321 / 320 / 5.6, rel=0.01)
+    assert {r.status for r in found.readings} == {OK}
+    assert core(COUNTERS=0, STEP=2, WIDTH=5.6, NOP=0.19).nop == pytest.approx(321 / 320 / 5.6, rel=0.01)
+    assert core(COUNTERS=0, STEP=2, WIDTH=4.3, NOP=0.25).nop == 0.25  # as if the clock's chain were slowed
+
+
 # --- the neighbour ----------------------------------------------------------------------------------
 
 
