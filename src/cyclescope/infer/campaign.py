@@ -156,6 +156,8 @@ class Campaign:
             finished = self._ports(forms, deadline)
         if finished and facts is not None:
             finished = self._facts(*facts, deadline)
+        if finished:
+            self._links_again()  # what rests on them is computed from the store
         return finished
 
     def disturbed(self, request: Request) -> Disturbed:
@@ -282,12 +284,9 @@ class Campaign:
         return self._write_links()
 
     def _links_again(self) -> dict[str, LinkLatency]:
-        """The links, after another look at what was disturbed when they were measured: much rests on them."""
-        if self._chains is None or not self._chains.disturbed:
-            return stored_links(self.store)
-        self._tell(LINKS, 0, len(self._chains.disturbed))
-        self._chains.look()
-        return self._write_links()
+        """The links, after another look at all that were measured, at another time: much rests on them."""
+        changed = self._chains is not None and self._chains.look_again()
+        return self._write_links() if changed else stored_links(self.store)
 
     def _write_links(self) -> dict[str, LinkLatency]:
         settled = self._chains.settled if self._chains else []

@@ -292,8 +292,8 @@ class TimingBuilder:
 
     def _trust(self, record: Record, value: float) -> str:
         """Confidence: an average of several paths (no whole number) is not what one of them takes."""
-        found = confidence(record)
-        return MEDIUM if found == HIGH and (rounded(value) % 1 or is_disputed(record, self.looks)) else found
+        found, disputed = confidence(record), is_disputed(record, self.looks, self.links)
+        return MEDIUM if found == HIGH and (rounded(value) % 1 or disputed) else found
 
     def _below_law(
         self, pair: Pair, record: Record, found: tuple[float, float], carried: bool
@@ -344,10 +344,10 @@ class TimingBuilder:
             return latency
         bypass = {}
         for record in usable:
-            if record.kind in _CONSUMERS and record.links[0] in self.links:
-                name = _CONSUMERS[record.kind]
-                value = record.per_instance - self.links[record.links[0]].value
-                bypass[name] = rounded(whole(value, record.per_instance))
+            link = self.links.get(record.links[0]) if record.kind in _CONSUMERS else None
+            if link is not None and not link.disputed:
+                value = whole(record.per_instance - link.value, record.per_instance)
+                bypass[_CONSUMERS[record.kind]] = rounded(value)
         return msgspec.structs.replace(latency, bypass=bypass) if bypass else latency
 
     def _with_slow(

@@ -8,11 +8,11 @@ third one that does not is no better. A chain that is too short for a dependency
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from cyclescope.infer.timing.latency_system import ONE_CYCLE
+from cyclescope.infer.timing.latency_system import ONE_CYCLE, LinkLatency
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY
 from cyclescope.infer.timing.results import AGREED, LESS, MOVED, whole
 from cyclescope.isa.dataflow import Pair
@@ -47,10 +47,13 @@ def best_looks(records: Iterable[Record]) -> Sequence[Record]:
     ]
 
 
-def is_disputed(record: Record, looks: Iterable[Record]) -> bool:
+def is_disputed(record: Record, looks: Iterable[Record], links: Mapping[str, LinkLatency]) -> bool:
     """Whether a round of a chain that is sure, or another look at it, found that it takes longer or less than
-    noise explains: the core may be in another state, and which one is met is a matter of luck.
+    noise explains: the core may be in another state, and which one is met is a matter of luck. Or whether
+    this is so of one of its links.
     """
+    if any(key in links and links[key].disputed for key in record.links):
+        return True
     others = [r.cycles for r in looks if _is_other_look(r, record)]
     noise = max(ERRORS * record.spread, MOVED * record.count)
     return any(abs(cycles - record.cycles) > noise for cycles in (*record.rounds, *others))

@@ -36,20 +36,28 @@ SHARED = "transfer"  # the convention whose two sides share a round trip
 
 
 class Equation(msgspec.Struct, frozen=True):
-    """Sum of the latencies of `keys` (with repetition) in cycles; `name` is the chain's."""
+    """Sum of the latencies of `keys` (with repetition) in cycles; `name` is the chain's.
+
+    It `is_sure` where rounds, and looks at other times, agree about the cycles.
+    """
 
     keys: tuple[str, ...]
     cycles: float
     name: str = ""
+    is_sure: bool = True
 
 
 class LinkLatency(msgspec.Struct, frozen=True):
-    """Latency of a link: the value used, what is proved, and the convention it rests on."""
+    """Latency of a link in cycles: the value used, what is proved, and the convention it rests on.
+
+    It is `disputed` where it rests on chains that took different times at different times.
+    """
 
     value: float
     least: float
     most: float
     convention: str = ""
+    disputed: bool = False
 
     @property
     def determined(self) -> bool:

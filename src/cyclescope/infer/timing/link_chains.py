@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import msgspec
+
 from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError
 from cyclescope.infer.timing.latency_system import (
@@ -18,21 +20,27 @@ from cyclescope.infer.timing.results import ABOVE, BELOW, HALF, LESS, MOVED, TOL
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import LINK_SPACING, NOP, SPACED
 from cyclescope.measure.plan import LINK, Experiment, Key
-from cyclescope.measure.record import FROM_BEST, STABLE, Record
-from cyclescope.measure.sampling import PASSING, Measurement, Sampler
+from cyclescope.measure.record import FROM_BEST, STABLE, UNSTABLE, Record
+from cyclescope.measure.sampling import DISAGREE, PASSING, Measurement, Sampler
 
 LOOKS = 4  # at chains that are disturbed: some seconds, where what disturbs lasts for tenths to some
 
 
 class LinkChains:
-    """The chains of all links, each with its best reading of several looks."""
+    """The chains of all links, each with what several looks at it, apart in time, agree about.
+
+    What disturbs steadily for a look lets its rounds agree, so that only another look tells. A chain that is
+    cut needs to be short only: its best look counts.
+    """
 
     def __init__(
         self, backend: Backend, experiments: Sequence[Experiment], known: Iterable[Record] = ()
     ) -> None:
         self._backend = backend
         self._experiments = experiments
-        self._best = {record.key: _measurement(record) for record in known}
+        self._looks: dict[Key, list[Measurement]] = {r.key: [_measurement(r)] for r in known}
+        self._best = {key: looks[0] for key, looks in self._looks.items()}
+        self._once_seen: set[Key] = set()
         self._new: set[Key] = set()
         self._once = backend.capabilities().emulated
 
@@ -48,32 +56,93 @@ class LinkChains:
 
     @property
     def disturbed(self) -> list[Experiment]:
-        """The chains that no look has read undisturbed."""
+        """The chains that no look has read undisturbed, or that looks do not agree about, or only one saw."""
         if self._once:
             return []
-        return [e for e, m in self.settled if m.error in PASSING]
+        return [e for e, m in self.settled if m.error in PASSING or e.key in self._once_seen]
 
     def look(self, most: int = LOOKS) -> None:
-        """Measure the chains; those that are disturbed, so often at most."""
+        """Measure the chains that are not known, twice; those that are disturbed, so often at most."""
         wanted = [*(e for e in self._experiments if e.key not in self._best), *self.disturbed]
         for _ in range(most):
-            for batch in Sampler(self._backend).measure(wanted):
-                for experiment, measurement in batch:
-                    self._note(experiment.key, measurement)
+            self._visit(wanted)
             wanted = self.disturbed
             if not wanted:
                 return
 
-    def _note(self, key: Key, found: Measurement) -> None:
-        """Keep what is less disturbed; of two readings that are equally so, the shorter one."""
+    def look_again(self) -> bool:
+        """Measure all chains once more, at another time, and those that this calls into question; whether
+        what is known of a chain has changed.
+        """
+        before = dict(self._best)
+        if not self._once:
+            self._visit(self._experiments)
+            self.look()
+        return before != self._best
+
+    def _visit(self, wanted: Sequence[Experiment]) -> None:
+        for batch in Sampler(self._backend).measure(wanted):
+            for experiment, measurement in batch:
+                self._note(experiment, measurement)
+
+    def _note(self, experiment: Experiment, found: Measurement) -> None:
+        """Keep what looks agree about; of a chain that is cut what is less disturbed, or shorter."""
+        key = experiment.key
         known = self._best.get(key)
-        if known is None or _badness(found) < _badness(known):
-            self._best[key] = found
+        looks = self._looks.setdefault(key, [])
+        looks.append(found)
+        best = min(looks, key=_badness) if experiment.variant else _agreed_by(looks)
+        if known is None and not experiment.variant:
+            self._once_seen.add(key)
+        else:
+            self._once_seen.discard(key)
+        if known is None or best.verdict != known.verdict or not _are_near(best.cycles, known.cycles):
+            self._best[key] = best
             self._new.add(key)
+
+
+def _agreed_by(looks: Sequence[Measurement]) -> Measurement:
+    """What looks at a chain agree about: all, or two thirds of at least three; the least, as one whose rounds
+    disagree, where they do not agree. Of looks that were disturbed one can only confirm the others, or three
+    each other, as far as none took less.
+    """
+    best = min(looks, key=_badness)
+    usable = [look for look in looks if look.usable]
+    calm = [look for look in usable if look.error not in PASSING]
+    if not calm:
+        return _least_of(usable) or best
+    if len(looks) == 1:
+        return best
+    some = [look.cycles for look in (calm if len(calm) > 1 else usable)]
+    enough = 2 if len(calm) == 1 or _are_near(min(some), max(some)) else max(3, len(some) * 2 / 3)
+    for look in sorted(calm, key=_badness):
+        if sum(_are_near(look.cycles, cycles) for cycles in some) >= enough:
+            return look
+    spread = max(some) - min(some)
+    return msgspec.structs.replace(best, verdict=UNSTABLE, spread=spread, error=DISAGREE)
+
+
+def _least_of(looks: Sequence[Measurement]) -> Measurement | None:
+    """The least of disturbed looks, where two others say the same: disturbance makes none shorter."""
+    ordered = sorted(looks, key=lambda look: look.cycles)
+    near = [look.cycles for look in ordered if _are_near(look.cycles, ordered[0].cycles)]
+    if len(near) < 3:
+        return None
+    return msgspec.structs.replace(ordered[0], verdict=STABLE, spread=near[2] - near[0], error="")
 
 
 def _badness(found: Measurement) -> tuple[int, float]:
     return FROM_BEST.index(found.verdict), found.cycles
+
+
+def _are_near(one: float, other: float) -> bool:
+    """Whether two readings of a chain are the same but for noise."""
+    return abs(one - other) <= _noise(max(one, other))
+
+
+def _noise(cycles: float) -> float:
+    """What noise moves a chain of so many cycles by."""
+    return min(max(BELOW, TOLERANCE * cycles), MOVED)
 
 
 def _measurement(record: Record) -> Measurement:
@@ -110,17 +179,42 @@ def solve_links(
         least = sum(lower_bound(key, isa) for key in experiment.links)
         shown = min((1 - LESS) * measurement.cycles, 1 - ABOVE)  # in order a cut saves no more than a cycle
         if control.cycles > measurement.cycles - shown and measurement.cycles > 1.1 * least:
-            hidden.append(Equation(experiment.links, _whole(measurement)))
+            hidden.append(_equation(experiment, measurement))
             continue  # cutting the link changes nothing: it carries no dependency
         if measurement.cycles < LESS * least:
             continue  # faster than the law allows: something in it is eliminated
-        equations.append(Equation(experiment.links, _whole(measurement), name))
-    equations = _agreeing(equations, list(_undelayed(equations, isa)), isa)
+        equations.append(_equation(experiment, measurement, name))
     if real and not any(set(e.keys) == {"r>r"} for e in equations):
         raise _without_reference(chains, controls)
-    found = LatencySystem([*equations, *_uncut(equations, hidden, isa)], isa).solve()
-    proved = {key for equation in equations for key in equation.keys}
+    return _with_doubts(_solved(equations, hidden, isa), equations, hidden, isa)
+
+
+def _solved(equations: Sequence[Equation], hidden: Sequence[Equation], isa: str) -> dict[str, LinkLatency]:
+    """Latencies by chains that carry a dependency, and by those of which it is `hidden`."""
+    chosen = _agreeing(equations, list(_undelayed(equations, isa)), isa)
+    found = LatencySystem([*chosen, *_uncut(chosen, hidden, isa)], isa).solve()
+    proved = {key for equation in chosen for key in equation.keys}
     return {key: link if key in proved else _at_most(link, key, isa) for key, link in found.items()}
+
+
+def _with_doubts(
+    found: dict[str, LinkLatency], equations: Sequence[Equation], hidden: Sequence[Equation], isa: str
+) -> dict[str, LinkLatency]:
+    """The links, those disputed that chains whose looks agree do not tell the same of by themselves."""
+    sure, rest = ([e for e in some if e.is_sure] for some in (equations, hidden))
+    if len(sure) == len(equations) and len(rest) == len(hidden):
+        return found
+    alone = _solved(sure, rest, isa) if sure else {}
+    return {
+        key: link
+        if key in alone and abs(alone[key].value - link.value) < MOVED
+        else msgspec.structs.replace(link, disputed=True)
+        for key, link in found.items()
+    }
+
+
+def _equation(experiment: Experiment, found: Measurement, name: str = "") -> Equation:
+    return Equation(experiment.links, _whole(found), name, found.verdict == STABLE)
 
 
 def _without_reference(
@@ -147,7 +241,7 @@ def _whole(found: Measurement) -> float:
     So the links of two runs are the same, whose readings are not. Of rounds that differ, it is the one number
     between the least and the most.
     """
-    noise = min(max(BELOW, TOLERANCE * found.cycles), MOVED)
+    noise = _noise(found.cycles)
     above = noise if found.verdict == STABLE else noise + found.spread
     least, most = math.ceil(found.cycles - noise), math.floor(found.cycles + above)
     return float(least) if least == most else found.cycles

@@ -111,7 +111,9 @@ def _verdicts(
         return
     known = [links[key] for key in chain.links if key in links]
     if len(known) == len(chain.links) and not any(link.convention == UNCUT for link in known):
-        yield _verdict(chain, [apart], sum(link.value for link in known) / chain.count)
+        found = _verdict(chain, [apart], sum(link.value for link in known) / chain.count)
+        disputed = any(link.disputed for link in known)
+        yield msgspec.structs.replace(found, confidence=_less(found)) if disputed else found
 
 
 def _verdict(chain: Record, others: Sequence[Record], filling: float) -> _Verdict:

@@ -221,20 +221,20 @@ def test_another_state_that_a_round_or_look_meets_makes_a_latency_less_sure(roun
     first = msgspec.structs.replace(record("link", 9.4, links), rounds=rounds)
     looks = [first, *([] if other is None else [record("link again", other, links)])]
     looks.append(record("filled", 20.0, FILL))  # another chain
-    assert is_disputed(first, looks) is disputed
+    assert is_disputed(first, looks, {}) is disputed
 
 
 @pytest.mark.parametrize(("spread", "disputed"), [(0.19, True), (0.21, False)])
 def test_what_is_within_twice_the_error_is_noise(spread, disputed):
     first = record("link", 9.4, LINK, spread=spread)
-    assert is_disputed(first, [first, record("link again", 9.8, LINK)]) is disputed
+    assert is_disputed(first, [first, record("link again", 9.8, LINK)], {}) is disputed
 
 
 def test_chains_of_many_instances_are_told_apart_by_one_of_them():
     """0.35 cycles each: of 16 atomic operations, that depends on memory, 5.6."""
     first = msgspec.structs.replace(record("link", 404.0, LINK), count=16)
     for cycles, disputed in ((409.0, False), (410.0, True)):
-        assert is_disputed(first, [record("link again", cycles, LINK)]) is disputed
+        assert is_disputed(first, [record("link again", cycles, LINK)], {}) is disputed
 
 
 def test_a_latency_with_two_states_has_medium_confidence():
