@@ -56,6 +56,7 @@ class Timing(Meaning):
     VECTOR_LENGTH = "the helpers wait for the vector length that the form sets"
     REPEATED = "the load behind the store may have to be repeated"
     OTHERWISE = "{:.2f} in a chain with other instructions on the way"
+    BY_ANOTHER = "{:.2f} by another chain, and none says the same"
     WITH_ROOM = "{} where the scheduler is not full, {} in a chain alone"
 
     FALSE_DEPENDENCY = "waits for the register's old value (a false dependency)"

@@ -10,13 +10,13 @@ import msgspec
 
 from cyclescope.infer.timing.choice import (
     best_looks,
+    doubt,
     is_disproved,
     is_disputed,
     is_one_or_none,
     is_proof,
     is_too_short,
     preferred,
-    undercut,
 )
 from cyclescope.infer.timing.latency_system import ONE_CYCLE, UNCUT, LinkLatency
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
@@ -136,18 +136,17 @@ class TimingBuilder:
         if not base:
             return self._by_value(pair, speeds, throughput) if speeds else self._without(pair, records)
         chosen = self._preferred(base, throughput)
-        main = self._doubted(self._single(pair, chosen, throughput), chosen, base)
+        otherwise = doubt(chosen, base, self._net, lambda record: self._hidden(record, throughput))
+        main = self._doubted(self._single(pair, chosen, throughput), otherwise)
         main = with_room(self._with_bypass(main, usable), self.throttled.get((source, target), ()))
         return self._with_slow(main, speeds.get(Kind.SLOW), pair, throughput)
 
-    def _doubted(self, latency: Latency, chosen: Record, base: Sequence[Record]) -> Latency:
-        """Less sure where another chain of the pair takes less: the core is in another state there."""
-        less = undercut(chosen, base, self._net)
-        if less is None or latency.kind not in (EXACT, INTERVAL) or not latency.max:
+    def _doubted(self, latency: Latency, why: Remark | None) -> Latency:
+        """Less sure where another chain of the pair says otherwise: the core is in another state there."""
+        if why is None or latency.kind not in (EXACT, INTERVAL) or not latency.max:
             return latency
-        note = together((latency.note, Timing.OTHERWISE.of(less)))
         trust = MEDIUM if latency.confidence == HIGH else latency.confidence
-        return msgspec.structs.replace(latency, note=note, confidence=trust)
+        return msgspec.structs.replace(latency, note=together((latency.note, why)), confidence=trust)
 
     def _without(self, pair: Pair, records: Sequence[Record]) -> Latency:
         """A pair of which no chain that tells its latency is there."""

@@ -14,11 +14,13 @@ import msgspec
 
 from cyclescope.infer.timing.latency_system import ONE_CYCLE, LinkLatency
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY
-from cyclescope.infer.timing.results import AGREED, LESS, MOVED, whole
+from cyclescope.infer.timing.results import AGREED, HALF, LESS, MOVED, whole
 from cyclescope.isa.dataflow import Pair
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.plan import LATENCY
 from cyclescope.measure.record import ERRORS, FROM_BEST, STABLE, UNSTABLE, Record
+from cyclescope.remarks.remark import Remark
+from cyclescope.remarks.timing import Timing
 
 _UNCUT = (Kind.UNBROKEN, Kind.FILLED)
 Net = Callable[[Record], float]  # latency by a record, in cycles, without its links
@@ -95,6 +97,32 @@ def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], b
         is_busy = net(least) < net(fact) - ONE_CYCLE - MOVED and not _is_through_memory(least)
         return least if is_busy else fact
     return _whole_one(least, shown, net) or least
+
+
+def doubt(
+    chosen: Record, every: Sequence[Record], net: Net, is_hidden: Callable[[Record], bool]
+) -> Remark | None:
+    """Why a latency is not sure that a chain shows: what another one says; or None."""
+    if (less := undercut(chosen, every, net)) is not None:
+        return Timing.OTHERWISE.of(less)
+    other = _contradiction(chosen, every, net, is_hidden)
+    return None if other is None else Timing.BY_ANOTHER.of(other)
+
+
+def _contradiction(
+    chosen: Record, every: Sequence[Record], net: Net, is_hidden: Callable[[Record], bool]
+) -> float | None:
+    """What another chain that shows a latency as surely says otherwise, the least, where none says the same.
+
+    Not of a form alone, which is a fact: what others do is another state. A chain in which nothing is cut may
+    take longer, by another dependency.
+    """
+    sure = [r for r in _filled_enough(every) if r.verdict == STABLE and r is not chosen and not is_hidden(r)]
+    sure = [r for r in sure if r.kind not in _UNCUT or net(r) < net(chosen) + MOVED]
+    apart = [(abs(net(r) - net(chosen)), net(r)) for r in sure if net(r) >= LEAST_LATENCY]
+    if not chosen.links or any(far <= MOVED for far, _ in apart):
+        return None
+    return min((value for far, value in apart if far > HALF), default=None)
 
 
 def undercut(chosen: Record, every: Sequence[Record], net: Net) -> float | None:

@@ -8,7 +8,7 @@ import msgspec
 
 from cyclescope.infer.timing.results import EXACT, HALF, UPPER_BOUND, Latency
 from cyclescope.isa.dataflow import Pair
-from cyclescope.model.facts import HIGH
+from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.remarks.timing import Timing, cause_of
 
 REPEATED = Timing.REPEATED.of()
@@ -64,7 +64,9 @@ def _like_others(latency: Latency, others: Sequence[Latency]) -> Latency:
 
 
 def over_values(found: Mapping[str, Latency]) -> Latency:
-    """One latency from those of several classes of values; an upper bound if one of them is."""
+    """One latency from those of several classes of values; an upper bound if one of them is, and as sure as
+    the least sure.
+    """
     first = next(iter(found.values()))
     values = {name: lat.max for name, lat in found.items() if lat.max is not None}
     if not values:
@@ -72,9 +74,11 @@ def over_values(found: Mapping[str, Latency]) -> Latency:
     bound = next((lat for lat in found.values() if lat.kind == UPPER_BOUND), None)
     least = min(lat.min or 0.0 for lat in found.values())
     shown = first if bound is None else bound
+    told = [lat.confidence for lat in found.values() if lat.max is not None]
     ranges = [lat.bounds for lat in found.values() if lat.bounds]
     bounds = (min(r[0] for r in ranges), max(r[1] for r in ranges)) if len(ranges) == len(found) else None
     return msgspec.structs.replace(
         first, min=least, max=max(values.values()), values=values, kind=shown.kind, note=shown.note,
         cause=shown.cause, bounds=bounds, convention=first.convention if bounds else "",
+        confidence=min(told, key=(LOW, MEDIUM, HIGH).index),
     )  # fmt: skip

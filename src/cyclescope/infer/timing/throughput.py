@@ -17,6 +17,7 @@ from cyclescope.infer.timing.results import (
     FINEST,
     LESS,
     MUCH,
+    TOLERANCE,
     UNMEASURED,
     UPPER_BOUND,
     Latency,
@@ -31,7 +32,8 @@ from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import MANY_BASES
 from cyclescope.kernel.variant import INDEPENDENT, SPEEDS, Kind
-from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
+from cyclescope.measure.record import ERRORS, FAILED, NOISY, STABLE, UNSTABLE, Record
+from cyclescope.measure.sampling import AGREE
 from cyclescope.model.facts import HIGH, MEDIUM
 from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
@@ -96,8 +98,8 @@ class ThroughputBuilder:
         kind, remark = self._kind(best, main)
         trust = self._trust(best, main)
         indexed, others = self._by_index(usable)
-        if kind == EXACT and not remark and self._is_in_flight(best, indexed, others):
-            remark, trust = Timing.IN_FLIGHT.of(indexed), MEDIUM if trust == HIGH else trust
+        if kind == EXACT and not remark and (slower := self._in_flight(best, usable)):
+            remark, trust = Timing.IN_FLIGHT.of(slower), MEDIUM if trust == HIGH else trust
         found = Throughput(
             rounded(best.per_instance), rounded(best.spread / best.count), kind, variants,
             remark.text, confidence=trust, cause=cause_of(remark),
@@ -113,30 +115,35 @@ class ThroughputBuilder:
         others = [r.per_instance for r in sure if r.kind in _WITHOUT_INDEX and r.count in counts]
         return (min(r.per_instance for r in indexed), max(others)) if indexed and others else (0.0, 0.0)
 
-    def _is_in_flight(self, best: Record, indexed: float, others: float) -> bool:
-        """Whether registers limit a load: an index, which keeps one a cycle longer, makes it a little slower.
+    def _in_flight(self, best: Record, usable: Sequence[Record]) -> float:
+        """Cycles with an index where registers limit a load: an index, which keeps one a cycle more, makes it
+        a little slower; or 0.
 
-        How many are free may depend on what else the core runs: another throughput is as true.
+        How many are free may depend on what else the core runs: another throughput is as true. So what is
+        compared is of one look.
         """
         loads = all(op.read and not op.write for op in self.form.operands if op.is_memory)
         takes = any(op.write for op in self.form.operands if op.is_register)
         by_ports = not is_uneven(best.per_instance) or best.per_instance > LESS
-        return loads and takes and not by_ports and AGREED * others < indexed < MUCH * others
+        if not loads or not takes or by_ports:
+            return 0.0
+        looks = [self._by_index([r for r in usable if r.look.again is again]) for again in (False, True)]
+        return max((i for i, others in looks if AGREED * others < i < MUCH * others), default=0.0)
 
     def _trust(self, best: Record, main: Sequence[Record]) -> str:
         """Confidence: less where all others are clearly slower, one was seen to be faster at times, or a look
-        at the same sequence found another time: the core may be in a state that no reading shows. Lines that
-        are written to memory take what others leave of its bandwidth.
+        at the same sequence, or a round of it, found another time: the core may be in a state that no
+        reading shows. Lines that are written to memory take what others leave of its bandwidth.
         """
         found = confidence(best)
         others = [r.per_instance for r in main if r is not best]
         alone = bool(others) and min(others) > AGREED * best.per_instance
-        faster = any(
-            AGREED * r.per_instance < best.per_instance for r in main if r.verdict in (UNSTABLE, NOISY)
-        )
-        again = any(r.per_instance > AGREED * best.per_instance for r in main if _is_of_same(r, best))
+        least = best.per_instance - _noise(best)
+        faster = any(r.per_instance < least for r in main if r.verdict in (UNSTABLE, NOISY))
+        again = any(_is_apart(r, best) for r in main if _is_of_same(r, best))
         shared = streams_out(self.form)  # memory, with whatever else runs
-        return MEDIUM if found == HIGH and (alone or faster or again or shared) else found
+        doubtful = alone or faster or again or shared or _was_faster(best)
+        return MEDIUM if found == HIGH and doubtful else found
 
     def _is_repeated(self, best: Record, main: Sequence[Record]) -> bool:
         """Whether another sequence as long takes the same: lines leave for memory, where others write."""
@@ -315,6 +322,23 @@ def _at_times(record: Record, cycles: float) -> Record:
 def _is_of_same(record: Record, other: Record) -> bool:
     """Whether both are looks at one sequence that its rounds agree about."""
     return record.look.first == other.look.first and record.verdict == STABLE == other.verdict
+
+
+def _noise(record: Record) -> float:
+    """What a sequence is off by at most, in cycles per instance."""
+    return max(ERRORS * record.spread / record.count, TOLERANCE * record.per_instance)
+
+
+def _is_apart(record: Record, best: Record) -> bool:
+    """Whether a look at the same sequence takes longer, by more than the errors of both and 2 %."""
+    errors = ERRORS * (record.spread / record.count + best.spread / best.count)
+    longer = record.per_instance - best.per_instance
+    return longer > max(errors, AGREE * record.per_instance)
+
+
+def _was_faster(best: Record) -> bool:
+    """Whether a round of a sequence was clearly faster than its value: what disturbs makes none so."""
+    return any(AGREED * cycles < best.cycles for cycles in best.rounds)
 
 
 def _agree(record: Record, other: Record) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.infer.timing.choice import best_looks, is_disputed, preferred, undercut
+from cyclescope.infer.timing.choice import best_looks, doubt, is_disputed, preferred, undercut
 from cyclescope.measure.record import NOISY, STABLE, UNSTABLE, Record
 from cyclescope.model.facts import HIGH, MEDIUM
 from tests.support.files.records import IMUL, chain, latency
@@ -240,3 +240,27 @@ def test_chains_of_many_instances_are_told_apart_by_one_of_them():
 def test_a_latency_with_two_states_has_medium_confidence():
     for rounds, trust in (((3.0, 3.0, 3.0), HIGH), ((3.0, 3.0, 3.5), MEDIUM)):
         assert latency(IMUL, chain(3.0, rounds=rounds)).confidence == trust
+
+
+@pytest.mark.parametrize(
+    ("others", "hidden", "doubted"),
+    [
+        ([record("link", 10.4, LINK)], (), False),  # the same but for half a cycle
+        ([record("link", 10.6, LINK)], (), True),
+        ([record("link", 10.6, LINK)], ("link",), False),
+        ([record("link", 10.6, LINK, UNSTABLE)], (), False),
+        ([record("link", 10.6, LINK), record("unbroken", 10.2, LINK)], (), False),  # one says the same
+        ([record("unbroken", 10.6, LINK)], (), False),  # another dependency
+        ([record("unbroken", 9.4, LINK)], (), True),
+    ],
+)
+def test_what_another_chain_says_otherwise_makes_a_latency_less_sure(others, hidden, doubted):
+    """If none says the same: a run that finds the other one alone gives that."""
+    first = record("filled", 12.0, FILL)
+    found = doubt(first, [first, *others], net, lambda one: one.variant in hidden)
+    assert (found is not None) is doubted
+
+
+def test_a_chain_of_the_form_alone_is_not_doubted():
+    alone = record("self", 5.0)
+    assert doubt(alone, [alone, record("link", 13.7, LINK)], net, lambda one: False) is None

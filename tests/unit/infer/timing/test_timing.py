@@ -224,10 +224,13 @@ def test_where_what_cuts_a_dependency_was_disturbed_its_chain_is_a_bound(verdict
 
 @pytest.mark.parametrize(
     ("cycles", "verdict", "expected"),
-    [(3.8, UNSTABLE, MEDIUM), (4.2, UNSTABLE, HIGH), (3.95, NOISY, HIGH), (3.8, NOISY, MEDIUM)],
-)
+    [
+        (3.8, UNSTABLE, MEDIUM), (4.2, UNSTABLE, HIGH), (3.95, NOISY, HIGH), (3.8, NOISY, MEDIUM),
+        (3.92, UNSTABLE, MEDIUM),
+    ],
+)  # fmt: skip
 def test_what_was_faster_at_times_makes_a_throughput_less_sure(cycles, verdict, expected):
-    """By more than sequences that confirm each other differ."""
+    """By more than readings that are sure may be off by."""
     found = timing(ADD, stream(4.0), stream(4.0, "unrolled x4"), stream(cycles, "plain x8", verdict=verdict))
     assert (found.throughput.value, found.throughput.confidence) == (1.0, expected)
 
@@ -238,9 +241,10 @@ def test_what_was_faster_at_times_makes_a_throughput_less_sure(cycles, verdict, 
         ((2.0, 4.1), (2.02, 2.03, 4.0), (0.504, MEDIUM)),  # cycles of four instances
         ((4.0, 4.1), (2.0, 2.01, 2.02, 4.0), (0.502, MEDIUM)),
         ((4.0, 4.1), (2.0, 2.01, 4.0), (1.0, HIGH)),  # two: by chance
-        ((2.0, 4.1), (2.01, 4.0), (1.0, HIGH)),
+        ((2.0, 4.1), (2.01, 4.0), (1.0, MEDIUM)),  # one of its own is faster all the same
         ((3.95, 4.1), (3.94, 3.93, 4.0), (1.0, HIGH)),  # the same
-        ((0.5, 4.1), (0.51, 0.51, 4.0), (1.0, HIGH)),  # faster than a NOP
+        ((0.5, 4.1), (0.51, 0.51, 4.0), (1.0, MEDIUM)),  # faster than a NOP
+        ((4.0, 4.5, 4.0, 4.52), (4.0, 4.1), (1.0, HIGH)),  # disturbed
     ],
 )
 def test_a_state_that_rounds_of_several_sequences_show_is_one(plain, broken, expected):
@@ -253,11 +257,21 @@ def test_a_state_that_rounds_of_several_sequences_show_is_one(plain, broken, exp
     assert (found.value, found.confidence) == expected
 
 
+def test_what_an_index_shows_is_asked_of_each_look():
+    """Registers that are free at one time are not at another: 0.58 with an index, and without one later."""
+    first = stream(16 * 0.55, "plain x16", 16), stream(16 * 0.578, "indexed x16", 16)
+    later = stream(16 * 0.58, "plain x16 again", 16), stream(16 * 0.58, "indexed x16 again", 16)
+    found = timing("KMOVB (K, M8)", *first, *later).throughput
+    assert (found.confidence, "registers" in found.note) == (MEDIUM, True)
+    found = timing("KMOVB (K, M8)", stream(16 * 0.58, "plain x16", 16), first[1]).throughput
+    assert (found.confidence, found.note) == (HIGH, "")
+
+
 def test_one_round_of_each_of_several_records_shows_no_state():
-    """What is faster beside a neighbour was so in all of them at one moment."""
+    """What is faster beside a neighbour was so in all of them at one moment; but nobody knows."""
     names = ("plain x4", "plain x8", "plain x12", "plain x16")
     found = timing(ADD, *[stream(4.0, name, rounds=(2.0, 4.0, 4.0)) for name in names]).throughput
-    assert (found.value, found.confidence) == (1.0, HIGH)
+    assert (found.value, found.confidence) == (1.0, MEDIUM)
 
 
 @pytest.mark.parametrize(("source", "expected"), [("op1.data", 2.0), ("flags.CF", 1.0)])
