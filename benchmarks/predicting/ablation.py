@@ -21,6 +21,7 @@ from cyclescope.model.behaviour.found import LINE_SIZES, SMALL_PLACES, SPACINGS,
 from cyclescope.model.behaviour.nops import is_nop
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
+    BESIDE_STORES,
     CONSTANT_BITS,
     LOADED_AGAIN,
     LOADED_PLACES,
@@ -37,6 +38,7 @@ from cyclescope.model.facts import (
     More,
     WideLoad,
     addressed_subject,
+    beside_stores,
     fused_forms,
     loads_across,
     loop_with,
@@ -69,6 +71,7 @@ PARTS: Mapping[str, frozenset[str]] = {
         small_stores(bits, places) for bits in PARTIAL_BITS for places in (2, *SMALL_PLACES)
     ),
     "stores that are loaded again": frozenset(map(stores_loaded, LOADED_AGAIN)),
+    "wide loads beside stores": frozenset(beside_stores(b, n) for b in WIDE_BITS for n in BESIDE_STORES),
     "loads that come late": frozenset((LOADED_PLACES, LOADS_AND_OPERATIONS)),
     "loads across lines": frozenset(map(loads_across, _LINES)),
     "loads of vectors across lines": frozenset(wide_loads(b, w) for b in WIDE_BITS for w in WideLoad),

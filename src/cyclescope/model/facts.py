@@ -274,6 +274,19 @@ def stores_loaded(of: int) -> str:
     return f"stores, one of {of} loaded again"
 
 
+BESIDE_STORES = (2, 3)  # loads for each store
+
+
+def wide_stores(bits: int) -> str:
+    """Stores of vectors of so many bits."""
+    return f"stores of {bits} bits"
+
+
+def beside_stores(bits: int, loads: int) -> str:
+    """Loads of vectors of so many bits, and a store of as many for each so many of them."""
+    return f"{loads} loads of {bits} bits for each store"
+
+
 PARTIAL_BITS, WHOLE_BITS = (8, 16, 32), 64
 """Bits of the stores that tell whether parts of a word take longer, and of those they are compared with."""
 

@@ -12,6 +12,7 @@ IS_LOCKED = "locked"
 LOADS = "loads"
 LOADS_GENERAL = "loads_general"  # and has nothing to do with vectors
 STORES = "stores"
+STORES_VECTORS = "stores_vectors"
 IS_RENAMED = "renamed"  # its data do not go through memory
 POINTED = "pointed"  # with the stack pointer as an operand, where such operations wait for each other
 THROUGH_MEMORY = "through_memory"  # of blocks alone: something is loaded that was stored
@@ -21,13 +22,15 @@ def form_traits(form: InstructionForm) -> frozenset[str]:
     """What instructions of a form are, whatever they cost."""
     has = form.attributes.__contains__
     sometimes, loads = has("conditional_branch"), any(one.read for one in form.accesses)
+    stores = any(one.write for one in form.accesses)
     return having({
         GOES: sometimes or has("branch") or has("call") or has("return"),
         GOES_SOMETIMES: sometimes,
         IS_LOCKED: has("lock"),
         LOADS: loads,
         LOADS_GENERAL: loads and not form.vector_width,
-        STORES: any(one.write for one in form.accesses),
+        STORES: stores,
+        STORES_VECTORS: stores and form.vector_width > 0,
     })  # fmt: skip
 
 

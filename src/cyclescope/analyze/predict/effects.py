@@ -15,6 +15,7 @@ import msgspec
 from cyclescope.analyze.cost import traits
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.depend.beside_stores import beside_stores
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.late_loads import late_loads
 from cyclescope.analyze.depend.loop_carried import renamed_memory
@@ -109,6 +110,8 @@ EFFECTS = (
            needs=traits.THROUGH_MEMORY, cycles=lambda s: memory_trips(s.graph, s.behaviour.passing)),
     Effect(name="late_loads", words="loads that come late among others", data=Data.THROUGHPUT, assumed=True,
            needs=traits.LOADS_GENERAL, cycles=lambda s: late_loads(s.graph, s.behaviour.late_loads)),
+    Effect(name="beside_stores", words="wide loads beside stores", data=Data.THROUGHPUT, assumed=True,
+           needs=traits.STORES_VECTORS, cycles=lambda s: beside_stores(s.costs, s.behaviour.beside_stores)),
     Effect(name="stack_reads", words="operations on the stack pointer", data=Data.THROUGHPUT, assumed=True,
            needs=traits.POINTED,
            cycles=lambda s: s.behaviour.stack_reads * sum(one.variant.pointed for one in s.costs)),

@@ -18,6 +18,7 @@ from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.behaviour.published import (
     CORES,
     Addressing,
+    BesideStores,
     CoreBehaviour,
     LateLoads,
     LineCrossing,
@@ -32,6 +33,7 @@ from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     ADDRESSING,
     BANKS,
+    BESIDE_STORES,
     CLEARING,
     CONSTANT_BITS,
     CONSUMERS,
@@ -57,6 +59,7 @@ from cyclescope.model.facts import (
     More,
     WideLoad,
     addressed_subject,
+    beside_stores,
     consumer_forms,
     fused_forms,
     loads_across,
@@ -67,6 +70,7 @@ from cyclescope.model.facts import (
     stores_apart,
     stores_loaded,
     wide_loads,
+    wide_stores,
 )
 from cyclescope.model.machine import MEASURED, MachineModel
 
@@ -100,7 +104,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1)
         lines=code_lines(facts, nops),
         late_loads=_late_loads(facts), loaded_stores=_loaded_stores(facts), addressing=_addressing(facts),
         branches_apart=_branches_apart(facts), trailed=trailed(facts, isa),
-        clears_at_once=_clears_at_once(facts), nops=nops,
+        clears_at_once=_clears_at_once(facts), nops=nops, beside_stores=_beside_stores(facts),
     )  # fmt: skip
 
 
@@ -241,6 +245,26 @@ def _loaded_stores(facts: Sequence[Fact]) -> LoadedStores | None:
     if not alone or not slowed or slowed != {of for of in rates if of <= max(slowed)} or slowed == set(rates):
         return None
     return LoadedStores(1 / min(_rate(rates[of]) for of in slowed), 1 / max(slowed), _rate(alone[0]))
+
+
+def _beside_stores(facts: Sequence[Fact]) -> tuple[BesideStores, ...]:
+    """Vectors whose loads and stores together take clearly longer than either alone."""
+    inside = {fact.subject: fact.value for fact in facts if fact.probe == CROSSING}
+    found = []
+    for bits in WIDE_BITS:
+        load, rates = inside.get(wide_loads(bits, WideLoad.INSIDE)), _rates(facts, _together(bits))
+        if load and set(rates) == {0, *BESIDE_STORES}:
+            alone, *cycles = ((loads + 1) / _rate(rates[loads]) for loads in (0, *BESIDE_STORES))
+            each = (cycles[1] - cycles[0]) / (BESIDE_STORES[1] - BESIDE_STORES[0])
+            store = cycles[0] - BESIDE_STORES[0] * each
+            if min(each, store) > 0 and _SLOWED * cycles[0] > max(alone, BESIDE_STORES[0] * load):
+                found.append(BesideStores(bits // 8, each, store))
+    return tuple(found)
+
+
+def _together(bits: int) -> dict[int, str]:
+    """What is asked of such vectors, by the number of loads for each store."""
+    return {0: wide_stores(bits), **{loads: beside_stores(bits, loads) for loads in BESIDE_STORES}}
 
 
 def _longer(facts: Sequence[Fact], subject: str, fastest: float) -> float:

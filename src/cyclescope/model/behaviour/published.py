@@ -101,6 +101,14 @@ class WideLoads(msgspec.Struct, frozen=True):
     halves: float
 
 
+class BesideStores(msgspec.Struct, frozen=True):
+    """Loads and stores of so many bytes: together each load takes `load` cycles, each store `store`."""
+
+    size: int
+    load: float
+    store: float
+
+
 class LineCrossing(msgspec.Struct, frozen=True):
     """A load, or store, takes `each` cycles of the time of all, `extra` more with bytes in two lines.
 
@@ -151,7 +159,8 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     pointer are executed, even if others are not. `late_loads` says what loads that are ready late take,
     `lines` how loops get their code, `addressing` what addresses cost in addition. `branches_apart`: what
     only compares, fused with a branch, is executed where branches are, and takes no port of additions.
-    `loaded_stores` says what stores take that are loaded again at once.
+    `loaded_stores` says what stores take that are loaded again at once, `beside_stores` what vectors take
+    that are loaded among stores of others.
     `trailed` are kinds of instructions that share their slots with a NOP right behind them, `nops` of which
     share a slot next to each other.
     `stack_reads` are the cycles of each operation that computes with the stack pointer, one after the other.
@@ -176,6 +185,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     stack_moves: bool = False
     stack_reads: float = 0.0
     late_loads: LateLoads | None = None
+    beside_stores: tuple[BesideStores, ...] = ()
     loaded_stores: LoadedStores | None = None
     lines: CodeLines | None = None
     addressing: Addressing = Addressing()

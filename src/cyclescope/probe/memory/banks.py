@@ -7,17 +7,19 @@ they show whether an odd one takes a cycle for itself, and one of two places wit
 these go together. Stores of a few bits show whether the rest of a word is read, and for how long that waits
 for what was written there before. Stores some of which are loaded again show whether they leave as often
 then. Loads of half a register next to each other show whether banks are as
-narrow as that.
+narrow as that. Vectors are stored, and loaded two or three times for each store: what both take together may
+be more than either takes alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.behaviour.found import SMALL_PLACES, SPACINGS
+from cyclescope.model.behaviour.found import SMALL_PLACES, SPACINGS, WIDE_BITS
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
+    BESIDE_STORES,
     LOADED_AGAIN,
     LOADED_PLACES,
     LOADS_AND_OPERATIONS,
@@ -26,13 +28,22 @@ from cyclescope.model.facts import (
     PARTIAL_BITS,
     THREES,
     WHOLE_BITS,
+    beside_stores,
     loads_apart,
     small_stores,
     stores_apart,
     stores_loaded,
+    wide_stores,
 )
 from cyclescope.probe.code import NUMBERS, PARALLEL, PLAIN_SETTING, SOME, Setting, written
-from cyclescope.probe.memory.transfers import EMULATED_IF_UNALIGNED, PLAIN_TRANSFERS, per_cycle, with_register
+from cyclescope.probe.memory.transfers import (
+    EMULATED_IF_UNALIGNED,
+    PLAIN_TRANSFERS,
+    VECTOR_TRANSFERS,
+    Transfer,
+    per_cycle,
+    with_register,
+)
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings
 
 _MOST = 0.05  # relative error: more would not tell 3 accesses a cycle from 2.5
@@ -63,6 +74,26 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         if isa in _OPERATION:
             yield ProbeCase(LOADS_AND_OPERATIONS, (_loads_and_operations(isa),), False)
         yield ProbeCase(NARROW_LOADS, (_point(isa, NARROW, "po" * (len(SOME) // 2), SOME, True, 8 * NARROW),))
+        yield from _wide_cases(isa)
+
+
+def _wide_cases(isa: str) -> Iterator[ProbeCase]:
+    """Vectors, of each size the last kind that there is."""
+    kinds = {one.bits: one for kind in VECTOR_TRANSFERS[isa].values() for one in kind}
+    for bits in WIDE_BITS:
+        if bits in kinds:
+            yield ProbeCase(wide_stores(bits), (_with_stores(isa, kinds[bits], 0),), False)
+            for loads in BESIDE_STORES:
+                yield ProbeCase(beside_stores(bits, loads), (_with_stores(isa, kinds[bits], loads),), False)
+
+
+def _with_stores(isa: str, kind: Transfer, loads: int) -> Point:
+    """Stores to one place, and so many loads from another before each."""
+    store = with_register(kind.store.replace("@", "p"), SOME[-1])
+    turn = [*(with_register(kind.load.replace("@", "o"), one) for one in SOME[:loads]), store]
+    lines = written(isa, *turn * 2)
+    setting = Setting(pointers=((NUMBERS[isa]["o"], _POINTED),))
+    return Point("accesses", lines, 0, PARALLEL, setting, len(lines))
 
 
 def _point(isa: str, distance: int, places: str, letters: str, is_load: bool, bits: int = 64) -> Point:

@@ -11,7 +11,15 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.found import WIDE_BITS, measured_behaviour
-from cyclescope.model.facts import LOOPED, CoreAnswer, MemoryWay, WideLoad, wide_loads
+from cyclescope.model.facts import (
+    LOOPED,
+    CoreAnswer,
+    MemoryWay,
+    WideLoad,
+    beside_stores,
+    wide_loads,
+    wide_stores,
+)
 from cyclescope.model.ports import issue_throughput
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.code import Assembler
@@ -127,6 +135,32 @@ def test_cores_without_banks():
     behaviour = measured_behaviour(found)
     assert (behaviour.banks, behaviour.store_chunk) == (None, None), f"seed {SEED}"
     assert behaviour.loaded_stores is None, f"seed {SEED}"
+
+
+@pytest.mark.parametrize("bits", WIDE_BITS)
+def test_stores_of_vectors_and_what_is_loaded_among_them(bits):
+    cases = {case.subject: case for case in PROBES["banks"].cases("x86-64")}
+    for loads, subject in ((0, wide_stores(bits)), (2, beside_stores(bits, 2)), (3, beside_stores(bits, 3))):
+        (point,) = cases[subject].points
+        lines = [load_table("x86-64")[line.form] for line in point.lines]
+        stores = [form for form in lines if any(one.write for one in form.accesses)]
+        assert {one.size for form in lines for one in form.accesses} == {bits // 8}
+        assert (len(lines), point.count) == (len(stores) * (loads + 1),) * 2
+        ((_, place),) = point.setting.pointers
+        assert place >= 64  # no load is of what was stored
+
+
+def test_drawn_cores_take_longer_for_loads_among_stores_where_they_share_ports():
+    """A store has its address made by the ports of loads, which matters where these are one or two."""
+    for number in range(4):
+        machine = drawn([PROBES["banks"], CROSSING], SEED + number)
+        backend = SimulatedBackend(machine, noise=NOISE)
+        found = measured_behaviour([*facts(PROBES["banks"], backend), *facts(CROSSING, backend)])
+        (load,) = machine.forms["VMOVUPS (ZMM, M512)"].operations
+        each = 1 / len(load.ports)
+        told = {one.size: (one.load, one.store) for one in found.beside_stores}
+        few = {bits // 8: pytest.approx((each, each), rel=0.02) for bits in WIDE_BITS if each > 1 / 3}
+        assert told == few, f"seed {SEED + number}"
 
 
 class Watched(SimulatedBackend):
