@@ -21,7 +21,7 @@ from cyclescope.infer.again import Disturbed, disturbed
 from cyclescope.infer.kept import is_current, results_file
 from cyclescope.infer.ports.approach import Approach
 from cyclescope.infer.ports.candidates import candidates
-from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign
+from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign, idle
 from cyclescope.infer.ports.in_order import order_forms
 from cyclescope.infer.ports.questions import simple_forms
 from cyclescope.infer.progress import Progress, nobody
@@ -63,7 +63,6 @@ from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED, chosen
 from cyclescope.probe.meanwhile import AskedMeanwhile
-from cyclescope.probe.run import Asked, ask
 
 _SECOND = ("*" + AGAIN, *(f"{kind}*" for kind in SECOND_LOOKS))  # variants that first results ask for
 
@@ -110,7 +109,7 @@ class Campaign:
         self._chains: LinkChains | None = None
         self._ports_told: Approach | None = None  # by a run that came to its end
         self._suspects: list[Suspect] = []
-        self._open: list[InstructionForm] = []  # forms of which more was asked, or first looks tell no value
+        self._open: dict[InstructionForm, FormTiming] = {}  # first looks that ask for more, or tell no value
         self.found_kept = is_current(results_file(store.path), store.path)
         self._everything = Planner(table, lambda form: True)
 
@@ -151,11 +150,11 @@ class Campaign:
             finished = self._settle(TIMED_AGAIN, undecided, forms, sampler, deadline) and finished
             throttled = ThrottledChains(self.backend, self.store, planner, self._write)
             finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
-        facts = self._begun_facts(deadline) if finished and request.facts else None
+        facts = self._facts_to_ask(deadline) if finished and request.facts else None
         if finished and PORTS in request.quantities:
-            finished = self._ports(forms, deadline)
+            finished = self._ports(forms, deadline, facts.begin if facts else idle)
         if finished and facts is not None:
-            finished = self._facts(*facts, deadline)
+            finished = self._facts(facts, deadline)
         if finished:
             self._links_again()  # what rests on them is computed from the store
         return finished
@@ -165,7 +164,9 @@ class Campaign:
         references = (*simple_forms(self.table), *order_forms(self.table))
         return disturbed(self.store, {form.id for form in (*request.forms, *references)})
 
-    def _ports(self, forms: Sequence[InstructionForm], deadline: float) -> bool:
+    def _ports(
+        self, forms: Sequence[InstructionForm], deadline: float, meanwhile: Callable[[], None]
+    ) -> bool:
         """Port usage: it needs the throughputs of the forms and of what may block ports."""
         simple = (self.table[instruction_set(self.table.isa).roles.nop], *simple_forms(self.table))
         possible = list({form.id: form for form in (*candidates(self.table), *simple)}.values())
@@ -176,7 +177,9 @@ class Campaign:
         experiments = self._experiments(planner, both, frozenset((THROUGHPUT,)))
         if not self._settle(THROUGHPUTS, experiments, both, Sampler(self.backend), deadline):
             return False
-        ports = PortCampaign(self.table, self.backend, self.store, planner, self._tell, self._again)
+        ports = PortCampaign(
+            self.table, self.backend, self.store, planner, self._tell, self._again, meanwhile
+        )
         return ports.run(forms, blocking, deadline) and self._refute(ports, deadline)
 
     def _refute(self, ports: PortCampaign, deadline: float) -> bool:
@@ -193,11 +196,10 @@ class Campaign:
         self._ports_told = approach
         return True
 
-    def _begun_facts(self, deadline: float) -> tuple[int, Iterable[Asked]]:
-        """Ask what predictions and cards need: without an answer, or with cases that were never asked.
+    def _facts_to_ask(self, deadline: float) -> AskedMeanwhile:
+        """What predictions and cards need: without an answer, or with cases that were never asked.
 
-        How many probes there are, and what they find. A backend that several threads may ask is asked
-        at once, since ports leave it time, unless that may end at any moment.
+        It is asked while ports are thought about, unless that may end at any moment.
         """
         known = self.store.facts()
         answered = {fact.probe for fact in known if fact.is_resolved}
@@ -207,17 +209,16 @@ class Campaign:
             if probe.name not in answered
             or any((probe.name, case.subject) not in told for case in probe.cases(self.table.isa))
         ]  # fmt: skip
-        if asked and deadline == math.inf and self.backend.capabilities().threaded:
-            return len(asked), AskedMeanwhile(asked, self.backend, self.table).each()
-        return len(asked), ask(asked, self.backend, self.table)
+        apart = deadline == math.inf and self.backend.capabilities().threaded
+        return AskedMeanwhile(asked, self.backend, self.table, apart)
 
-    def _facts(self, total: int, asked: Iterable[Asked], deadline: float) -> bool:
+    def _facts(self, asked: AskedMeanwhile, deadline: float) -> bool:
         """Keep what probes found; whether there was time for all."""
-        for number, found in enumerate(asked, 1):
+        for number, found in enumerate(asked.each(), 1):
             self.store.write_probe(found.probe.name, found.facts, found.measured)
-            self._tell(CORE_FACTS, number, total)
+            self._tell(CORE_FACTS, number, asked.total)
             if time.monotonic() >= deadline:
-                return number == total
+                return number == asked.total
         return True
 
     def front_end(self, forms: Sequence[InstructionForm]) -> Approach:
@@ -349,25 +350,24 @@ class Campaign:
         done = {key for glob in _SECOND for key in self.store.done(glob, names)}
         done.difference_update(self._again.keys)
         different = outliers(forms, self.store.throughputs())
-        self._suspects, self._open = [], []
+        self._suspects, self._open = [], {}
         for form, timing in self.timings(forms, links, is_first):
             self._suspects += suspects(form, timing)
             found = [*latency_questions(planner, form, timing), *throughput_questions(planner, form, timing)]
             if form.id in different or is_unsure(timing.throughput):
                 found += [second_look(experiment) for experiment in planner.throughput(form)]
             if found or any(map(is_undecided, timing.latencies)):
-                self._open.append(form)
+                self._open[form] = timing
             yield from (e for e in found if e.key not in done)
 
     def _undecided(self, planner: Planner, links: dict[str, LinkLatency]) -> Iterator[Experiment]:
         """The chains of pairs of open forms whose rounds were too few to tell a value, once more."""
         names = [form.id for form in self._open]
         done = self.store.done("*" + AGAIN, names).difference(self._again.keys)
-        for form, records in grouped(self.store, self._open):
+        for form, records in grouped(self.store, [*self._open]):
             timing = timing_of(form, [r for r in records if not r.look.again], links, planner, "ok")
             if wanted := {(lat.source, lat.target) for lat in timing.latencies if is_undecided(lat)}:
-                first = timing_of(form, list(filter(is_first, records)), links, planner, "ok")
-                asked = (*planner.latency(form), *latency_questions(planner, form, first))
+                asked = (*planner.latency(form), *latency_questions(planner, form, self._open[form]))
                 made = [second_look(e) for e in asked if (e.source, e.target) in wanted]
                 yield from (e for e in made if e.key not in done)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from queue import SimpleQueue
 
 from cyclescope.backend.base import Backend
@@ -13,13 +13,23 @@ from cyclescope.probe.run import Asked, ask
 
 
 class AskedMeanwhile:
-    """Probes under way on a backend that several threads may ask."""
+    """Probes that are asked from `begin` on where the backend may be asked `apart`, by several threads.
 
-    def __init__(self, probes: Iterable[Probe], backend: Backend, table: Table) -> None:
+    Else, or if nobody calls it, they are asked when their answers are taken. `total` is their number.
+    """
+
+    def __init__(self, probes: Sequence[Probe], backend: Backend, table: Table, apart: bool = True) -> None:
+        self.total = len(probes)
+        self._apart = apart
         self._found: SimpleQueue[Asked | BaseException | None] = SimpleQueue()
         self._asking = ask(probes, backend, table)
-        self._thread = threading.Thread(target=self._ask, daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Ask while other things are done: the backend has time."""
+        if self._apart and self._thread is None:
+            self._thread = threading.Thread(target=self._ask, daemon=True)
+            self._thread.start()
 
     def _ask(self) -> None:
         try:
@@ -31,6 +41,9 @@ class AskedMeanwhile:
 
     def each(self) -> Iterator[Asked]:
         """What was asked, as it is answered. Raises what went wrong."""
+        if self._thread is None:
+            yield from self._asking
+            return
         while (found := self._found.get()) is not None:
             if isinstance(found, BaseException):
                 raise found

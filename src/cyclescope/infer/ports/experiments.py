@@ -47,8 +47,15 @@ _SHORT = Effort(rounds=2, want=4, target=3500.0)  # half the time of usual effor
 THRICE = Effort(rounds=3, want=4, target=3500.0)  # neighbours disturb two rounds alike more often than three
 
 
+def idle() -> None:
+    """What else there is to do while ports are thought about: nothing."""
+
+
 class PortCampaign:
-    """Runs port experiments on a backend and writes a store."""
+    """Runs port experiments on a backend and writes a store.
+
+    `meanwhile` begins what the backend can do from when on it has less to do than is thought.
+    """
 
     def __init__(
         self,
@@ -58,7 +65,9 @@ class PortCampaign:
         planner: Planner,
         tell: Callable[[str, int, int, Sampler], None] = lambda stage, done, total, sampler: None,
         again: Disturbed | None = None,
+        meanwhile: Callable[[], None] = idle,
     ) -> None:
+        self._meanwhile = meanwhile
         self.table = table
         self._disturbed = again or Disturbed({})
         self.backend = backend
@@ -106,7 +115,9 @@ class PortCampaign:
         """Measure what a stage asks and the store does not have; whether there was time for all."""
         wanted: Iterable[Question] = (q for q in questions if q.key not in self._done)
         total = len(self._places)
-        if stage != PORTS_AGAIN:  # which finds out what to ask while the first answers come
+        if stage == PORTS_AGAIN:  # which finds out what to ask while the first answers come
+            self._meanwhile()
+        else:
             wanted = list(wanted)
             total = len(wanted)
         settled = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import msgspec
 
@@ -68,6 +68,8 @@ class MixPlanner:
         self._shuts = shuts
         self._planner = plans.planner
         self._dialect = plans.planner.dialect
+        self._known = lru_cache()(self._parts)  # of the last mixes: each is drawn, doubted and made in turn
+        self._starts: dict[str, tuple[MachineState, bytes]] = {}
 
     def question(self, forms: Forms, phase: str, order: int) -> Question:
         """The experiment of a mix: `count` is how often its body has the mix."""
@@ -76,6 +78,9 @@ class MixPlanner:
 
     def parts(self, forms: Sequence[InstructionForm]) -> dict[str, MixPart] | None:
         """Instances of each form; None where registers or states do not go together."""
+        return self._known(tuple(forms))
+
+    def _parts(self, forms: Forms) -> dict[str, MixPart] | None:
         every = list({form.id: form for form in forms}.values())
         if (
             not _go_together(every)
@@ -84,14 +89,21 @@ class MixPlanner:
         ):
             return None
         try:
-            states = {form.id: self._planner.instances(form, 1).kernel for form in every}
+            starts = {form.id: self._start(form) for form in every}
             found = self._chosen(every)
         except Unmeasurable:
             return None
         return {
-            name: msgspec.structs.replace(part, state=states[name].state, setup=states[name].setup)
+            name: msgspec.structs.replace(part, state=starts[name][0], setup=starts[name][1])
             for name, part in found.items()
         }
+
+    def _start(self, form: InstructionForm) -> tuple[MachineState, bytes]:
+        """State and setup of a form alone."""
+        if form.id not in self._starts:
+            kernel = self._planner.instances(form, 1).kernel
+            self._starts[form.id] = kernel.state, kernel.setup
+        return self._starts[form.id]
 
     def _reads_flags_of_others(self, forms: Sequence[InstructionForm]) -> bool:
         """Whether a form reads flags that another one writes, or would with other operands.

@@ -8,6 +8,7 @@ writes. What the form under test reads is for the caller to avoid.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
@@ -52,12 +53,24 @@ def addresses(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
 
 
 def _touched(form: InstructionForm, registers: Sequence[int], write: bool) -> set[Register]:
-    found = {place for place in X86RegisterRoles(form).implicit if _implicit_access(form, place, write)}
-    for slot, number in zip(form.encoding.slots if form.encoding else (), registers, strict=True):
-        op = form.operands[slot.operand]
-        if slot.part == 0 and op.is_register and (op.write if write else op.read):
-            found.add(physical(op, number))
-    return found
+    implicit, explicit = _accessed(form, write)
+    return {*implicit, *[physical(op, registers[place]) for place, op in explicit]}
+
+
+@cache
+def _accessed(
+    form: InstructionForm, write: bool
+) -> tuple[tuple[Register, ...], tuple[tuple[int, Operand], ...]]:
+    """Implicit registers that a form writes, or reads, and operands with their places among those chosen."""
+    implicit = [place for place in X86RegisterRoles(form).implicit if _implicit_access(form, place, write)]
+    explicit = [
+        (place, op)
+        for place, slot in enumerate(form.encoding.slots if form.encoding else ())
+        if slot.part == 0
+        and (op := form.operands[slot.operand]).is_register
+        and (op.write if write else op.read)
+    ]
+    return tuple(implicit), tuple(explicit)
 
 
 def _implicit_access(form: InstructionForm, place: Register, write: bool) -> bool:

@@ -120,6 +120,21 @@ def test_no_form_of_a_mix_waits_for_another(store, table, model):
             assert part.reads.isdisjoint(others)
 
 
+def test_a_mix_is_put_together_once_for_what_asks_in_turn(store, table, model, monkeypatch):
+    legal = store.legality()
+    mixes = MixPlanner(PortPlanner(Planner(table, lambda form: legal.get(form.id) == "ok")))
+    forms = next(MixDrawer(model, mixes, random.Random(5)).covering(model.claimed))
+    made = []
+    chosen = MixPlanner._chosen
+    monkeypatch.setattr(MixPlanner, "_chosen", lambda self, some: made.append(some) or chosen(self, some))
+    assert mixes.parts(list(forms)) is mixes.parts(forms)
+    assert [mixes.question(forms, DRAWN_FIRST, order).make() for order in (0, 1)]
+    assert not made
+    fresh = MixPlanner(PortPlanner(Planner(table, lambda form: legal.get(form.id) == "ok")))
+    assert fresh.parts(forms) == mixes.parts(forms)
+    assert len(made) == 1
+
+
 def test_orders_have_the_same_instructions(store, table, model):
     legal = store.legality()
     planner = Planner(table, lambda form: legal.get(form.id) == "ok")
