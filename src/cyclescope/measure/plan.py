@@ -6,6 +6,7 @@ encoding a few instructions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 
@@ -26,7 +27,7 @@ from cyclescope.kernel.stream import Stream
 from cyclescope.kernel.variant import SPEEDS, UNLINKED, Kind, variant_of
 
 _NOPS = 48
-PLANS = 400  # kept; forms of one signature are rarely further apart
+PLANS = 1600  # kept, 25 MB; forms of one signature are rarely further apart
 THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
 
 Coded = tuple[Instruction, bytes]
@@ -90,12 +91,13 @@ class Planner:
     def __init__(self, table: Table, executes: Executes) -> None:
         self.table = table
         self.dialect = dialect_of(table, executes)
-        self._plans: dict[object, FormPlan] = {}
-        self._sequences: dict[object, FormPlan] = {}
-        self._instances: dict[tuple[object, int], tuple[tuple[Use, ...], str]] = {}
+        self._plans: dict[int, FormPlan] = {}
+        self._sequences: dict[int, FormPlan] = {}
+        self._instances: dict[tuple[int, int], tuple[tuple[Use, ...], str]] = {}
         self._states: dict[object, MachineState] = {}
         self._interned: dict[MachineState, MachineState] = {}
-        self._keys: dict[str, object] = {}
+        self._keys: dict[str, int] = {}
+        self._signatures: dict[object, int] = {}
         self._fixed: dict[Instruction, Coded] = {}
 
     # --- plans -----------------------------------------------------------------------------------
@@ -108,7 +110,7 @@ class Planner:
         """The part of a form's plan that is for its throughput."""
         return self._kept(self._sequences, form, self._make_sequences)
 
-    def _kept(self, plans: dict[object, FormPlan], form: InstructionForm, make: Maker) -> FormPlan:
+    def _kept(self, plans: dict[int, FormPlan], form: InstructionForm, make: Maker) -> FormPlan:
         key = self._key(form)
         found = plans.get(key)
         if found is None:
@@ -122,27 +124,24 @@ class Planner:
     ) -> dict[tuple[str, str], tuple[int, int]]:
         """How many kernels of a pair (the throughput: "", "") are not measured, and how many there are.
 
-        `measured` has source, target and variant of those that are. Pairs of which all are measured are left
-        out.
+        `measured` has source, target and variant of those that are. Pairs without any are left out.
         """
-        planned: dict[tuple[str, str], list[str]] = {}
-        for stream, speed in self.sequences(form).streams:
-            planned.setdefault(("", ""), []).append(self._stream_name(stream, speed))
-        for chain in self.plan(form).chains:
-            planned.setdefault((chain.source, chain.target), []).append(chain.variant)
-        missing = {p: sum((*p, name) not in measured for name in names) for p, names in planned.items()}
-        return {pair: (count, len(planned[pair])) for pair, count in missing.items() if count}
+        every = [(("", ""), self._stream_name(*stream)) for stream in self.sequences(form).streams]
+        every += [((chain.source, chain.target), chain.variant) for chain in self.plan(form).chains]
+        missing = Counter(pair for pair, name in every if (*pair, name) not in measured)
+        planned = Counter(pair for pair, _ in every) if missing else missing
+        return {pair: (count, planned[pair]) for pair, count in missing.items()}
 
     def reason(self, form: InstructionForm, source: str, target: str) -> str:
         """Why a pair (the throughput: "", "") has no kernel, or ""."""
         plan = self.plan(form) if source or target else self.sequences(form)
         return next((m.reason for m in plan.missing if (m.source, m.target) == (source, target)), "")
 
-    def _key(self, form: InstructionForm) -> object:
-        found = self._keys.get(form.id)
-        if found is None:
-            found = self._keys[form.id] = self.dialect.signature(form)
-        return found
+    def _key(self, form: InstructionForm) -> int:
+        if form.id not in self._keys:
+            number = len(self._signatures)
+            self._keys[form.id] = self._signatures.setdefault(self.dialect.signature(form), number)
+        return self._keys[form.id]
 
     def _make_plan(self, form: InstructionForm) -> FormPlan:
         reason = self.dialect.unmeasurable(form)
@@ -189,17 +188,18 @@ class Planner:
 
     def instances(self, form: InstructionForm, count: int) -> Instances:
         """Independent instances of a form for a mix with others. Raises Unmeasurable with the reason."""
-        key = self._key(form), count
-        if key not in self._instances:
-            self._instances[key] = self._uses(form, count)
-        uses, speed = self._instances[key]
+        uses, speed = self.uses(form, count)
         kernel = self._kernel(form, uses, self._stream_state(form, speed), 0)
         registers = tuple(use.registers for use in uses)
         writes = frozenset().union(*[self.dialect.written(form, some) for some in registers])
         reads = frozenset().union(*[self.dialect.read(form, some) for some in registers])
         return Instances(form, kernel, registers, writes, reads)
 
-    def _uses(self, form: InstructionForm, count: int) -> tuple[tuple[Use, ...], str]:
+    def uses(self, form: InstructionForm, count: int) -> tuple[tuple[Use, ...], str]:
+        """What such instances are, and the class of their values. Raises Unmeasurable with the reason."""
+        key = self._key(form), count
+        if key in self._instances:
+            return self._instances[key]
         streams = self.sequences(form).streams
         if not streams:
             raise Unmeasurable(self.reason(form, "", "") or "no throughput sequence")
@@ -207,7 +207,8 @@ class Planner:
         uses = [item for item in stream.items if isinstance(item, Use)]
         if len(uses) < len(stream.items):
             raise Unmeasurable("its instances need other instructions beside them")
-        return tuple(uses[:count]), speed
+        found = self._instances[key] = tuple(uses[:count]), speed
+        return found
 
     def with_vectors(self, state: MachineState, level: int) -> MachineState:
         """A state with at least so much vector state."""
@@ -395,6 +396,5 @@ def _loop_of(chain: Chain) -> int:
 
 def _kernel_of(coded: Sequence[Coded], state: MachineState, setup: bytes, flags: int) -> Kernel:
     body = tuple([instruction for instruction, _ in coded])
-    if not flags & CANARY:
-        flags |= WATCHED
+    flags |= 0 if flags & CANARY else WATCHED
     return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, flags, body)

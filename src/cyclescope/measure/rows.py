@@ -116,10 +116,11 @@ class RowReader:
                 self.leave_out(Unreadable(what, ascii(key)[:80], "", "no text"))
         return found
 
-    def records(self, where: str, values: Sequence[object]) -> Iterator[Record]:
-        """Records, as they come: there can be many."""
+    def records(self, where: str, values: Sequence[object], rounds: bool = True) -> Iterator[Record]:
+        """Records, as they come: there can be many. Without their `rounds` they are read faster."""
+        fields = FIELDS if rounds else (*FIELDS[:-1], "''")
         for row in self._stream(
-            f"SELECT {', '.join(FIELDS)}, {_IS_READABLE} FROM measurement {where}", values
+            f"SELECT {', '.join(fields)}, {_IS_READABLE} FROM measurement {where}", values
         ):
             try:
                 if row[-1] and (not self._is_lenient or _is_all_text(row)):

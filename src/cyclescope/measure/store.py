@@ -308,22 +308,21 @@ class Store:
         """Records of the given forms, or of all, form by form."""
         if forms is None:
             yield from self._select("ORDER BY form, id", ())
-            return
-        for some in parts(forms):
+        for some in parts(forms or ()):
             yield from self._select(f"WHERE form IN ({marks(some)}) ORDER BY form, id", some, some)
 
     def records_of(
-        self, quantities: Sequence[str], forms: Sequence[str] | None = None, order: str = "", since: int = 0
-    ) -> Iterator[Record]:
-        """Records of some quantities, of the given forms or of all, in some order; from number `since` on."""
+        self, quantities: Sequence[str], forms: Sequence[str] | None = None, order: str = "", since: int = 0,
+        rounds: bool = True,
+    ) -> Iterator[Record]:  # fmt: skip
+        """Records of quantities and forms, or all forms, from number `since` on; faster without `rounds`."""
         where = f"WHERE quantity IN ({marks(quantities)})" + (f" AND id >= {since}" if since else "")
         ordered = f" ORDER BY {order}" if order else ""
         if forms is None:
-            yield from self._select(where + ordered, quantities)
-            return
-        for some in parts(forms):
+            yield from self._select(where + ordered, quantities, None, rounds)
+        for some in parts(forms or ()):
             query = f"{where} AND form IN ({marks(some)}){ordered}"
-            yield from self._select(query, [*quantities, *some], some)
+            yield from self._select(query, [*quantities, *some], some, rounds)
 
     @explaining
     def readings(self, quantity: str, variants: str = "*") -> list[Reading]:
@@ -333,12 +332,12 @@ class Store:
         return [Reading(*row) for row in self._rows.fetch(query + where, (quantity, FAILED, variants))]
 
     def _select(
-        self, where: str, values: Sequence[object], forms: Sequence[str] | None = None
+        self, where: str, values: Sequence[object], forms: Sequence[str] | None = None, rounds: bool = True
     ) -> Iterator[Record]:
         """Records, of some forms: a damaged index leads to others."""
         wanted = None if forms is None else set(forms)
         try:
-            for record in self._rows.records(where, values):
+            for record in self._rows.records(where, values, rounds):
                 if wanted is None or record.form in wanted:
                     yield record
                 else:

@@ -36,11 +36,16 @@ def timings_json(store: Store, timings: Sequence[FormTiming]) -> str:
 
 def documented(timing: FormTiming) -> dict[str, object]:
     """A timing without causes and what the CPU lacks: their sentences are in it."""
-    found: dict[str, object] = msgspec.to_builtins(timing)
+    found = msgspec.structs.asdict(timing)
     del found["lacks"], found["ports_unfinished"]
-    for part in (timing.throughput and found["throughput"], *found["latencies"]):  # type: ignore[misc]
-        if part:
-            del part["cause"]
+    found["throughput"] = timing.throughput and _without_cause(timing.throughput)
+    found["latencies"] = [_without_cause(latency) for latency in timing.latencies]
+    return found
+
+
+def _without_cause(part: Throughput | Latency) -> dict[str, object]:
+    found = msgspec.structs.asdict(part)
+    del found["cause"]
     return found
 
 

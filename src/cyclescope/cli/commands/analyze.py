@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import msgspec
 
 from cyclescope.analyze.read.syntax import SYNTAXES
 from cyclescope.cli.options import Amount, OutputFile, WritingCommand
+from cyclescope.cli.short_life import keep_everything
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.report.predictions.views import TEXT, VIEWS, View
@@ -133,7 +133,7 @@ def command(
     from cyclescope.session.machines import load_model
 
     click.get_current_context().with_resource(when_needed())
-    gc.disable()  # a short life, and tables of many objects
+    keep_everything()
     shown, files = _views(asked, bool(compare))
     choice = Choice(lines, addresses, region, function, whole)
     read = _read_and_measure if measure_missing else _read

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from cyclescope.cli.options import OutputFile, WritingCommand, json_option, patterns_argument, store_option
+from cyclescope.cli.short_life import keep_everything
 
 if TYPE_CHECKING:
     from cyclescope.model.machine import MachineModel
@@ -28,7 +28,7 @@ def command() -> None:
     from cyclescope.report.progress import when_needed
 
     click.get_current_context().with_resource(when_needed())
-    gc.disable()  # a short life, and tables of many objects
+    keep_everything()
 
 
 @command.command("list")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cyclescope.cli.options import json_option, patterns_argument, store_option
+from cyclescope.cli.short_life import keep_everything
 from cyclescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def command(
     from cyclescope.report.outputs import outputs_text, waiting
     from cyclescope.report.words import calibration_lines
 
-    gc.disable()  # a short life, and tables of many objects
+    keep_everything()
     if unexpected:
         _show_findings(store or only_store(), patterns, as_json)
         return

@@ -41,6 +41,18 @@ class Look(msgspec.Struct, frozen=True):
     together: bool = False
 
 
+_NO_LOOK = Look(0.0, 1.0)
+
+
+def told_by(looks: Sequence[Sequence[Look]], number: int) -> tuple[list[float], ...]:
+    """Values and errors of the look of this number at each class, its share of all, and if it is together."""
+    some = [(one[number], 1 / len(one)) if number < len(one) else (_NO_LOOK, 0.0) for one in looks]
+    return (
+        [look.value for look, _ in some], [look.error for look, _ in some],
+        [share for _, share in some], [float(look.together) for look, _ in some],
+    )  # fmt: skip
+
+
 class Scatter(msgspec.Struct, frozen=True):
     """Times the readings' own errors that they scatter, what adds to them, and the share worth nothing.
 

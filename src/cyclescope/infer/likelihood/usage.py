@@ -17,7 +17,7 @@ import msgspec
 from cyclescope.infer.likelihood.arrays import Array, Counts, np
 from cyclescope.infer.likelihood.expected import Expected, begun, joined
 from cyclescope.infer.likelihood.explaining import UsageCandidate, multisets, operations_of
-from cyclescope.infer.likelihood.noise import MOST_TRIED, Look, Scatter, tail_of
+from cyclescope.infer.likelihood.noise import MOST_TRIED, Look, Scatter, tail_of, told_by
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
@@ -246,23 +246,21 @@ class UsageSolver:
 
         Those of the same are not independent, as what adds to one adds to the other: they count as one.
         """
-        more = np.array([beside.get(name, 0.0) for name in expected.names])
-        total = np.zeros(len(expected.least))
-        for place in range(max(map(len, looks.values()), default=0)):
-            shown = [looks.get(name, ())[place : place + 1] for name in expected.names]
-            values = np.array([some[0].value if some else 0.0 for some in shown])[expected.owners]
-            errors = np.array([some[0].error if some else 1.0 for some in shown])[expected.owners]
-            shares = [1 / len(looks[n]) if s else 0.0 for n, s in zip(expected.names, shown, strict=True)]
-            near = np.array([bool(some and some[0].together) for some in shown])[expected.owners]
-            usual = np.where(near, expected.together, expected.usual) + more[expected.owners]
-            both = np.stack((usual, expected.least))
-            as_usual, as_least = self.noise.costs(values, errors, both, expected.tails)
-            below = as_least + UNUSUAL
-            between = self.noise.between(values, errors, expected.least, usual) + UNEVEN
-            some = np.where(
-                usual > expected.least, np.minimum(as_usual, np.minimum(below, between)), as_usual
-            )
-            total += np.array(shares)[expected.owners] * some
+        most = max(map(len, looks.values()), default=0)
+        if not most:
+            return np.zeros(expected.places.shape[1])
+        told = np.array([told_by([looks.get(name, ()) for name in expected.names], n) for n in range(most)])
+        values, errors, shares, near = told.transpose(1, 0, 2)[:, :, expected.owners]
+        both = np.empty((2, *values.shape))  # as a rule and at least
+        both[0] = np.where(near > 0, expected.together, expected.usual)
+        if beside:
+            both[0] += np.array([beside.get(name, 0.0) for name in expected.names])[expected.owners]
+        both[1] = expected.least
+        usual, least = both
+        as_usual, as_least = self.noise.costs(values, errors, both, expected.tails)
+        between = self.noise.between(values, errors, least, usual) + UNEVEN
+        unusual = np.minimum(as_usual, np.minimum(as_least + UNUSUAL, between))
+        total = (shares * np.where(usual > least, unusual, as_usual)).sum(axis=0)
         return np.asarray(total[expected.places].sum(axis=0))
 
     def _best(self, nats: Array) -> list[int]:

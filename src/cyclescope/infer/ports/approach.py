@@ -7,7 +7,7 @@ instructions; a core that issues in order has pairing rules instead (`InOrder`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
@@ -202,11 +202,12 @@ def _why_none(facts: PortFacts, form: InstructionForm, planner: Planner) -> tupl
     if form.id in facts.confined:
         return ()
     front_end = facts.front_end
-    company = PortPlanner(planner).company(form)
+    plans = _plans_of(planner)
+    company = plans.company(form)
     if company is not None:
         return _in_company(form, company, front_end.throughputs.get(form.id, 0.0))
     try:
-        planner.instances(form, 1)
+        planner.uses(form, 1)
     except Unmeasurable as error:
         return (NoPorts.NO_KERNEL.of(str(error)),)
     if form.id not in front_end.alone:
@@ -216,7 +217,13 @@ def _why_none(facts: PortFacts, form: InstructionForm, planner: Planner) -> tupl
         return (_long(form).of(cycles),)
     if form.id not in front_end.slots:
         return (NoPorts.NO_SLOTS.of(),)
-    return (why_not_among(facts, form, planner),)
+    return (why_not_among(facts, form, plans),)
+
+
+@lru_cache(maxsize=1)
+def _plans_of(planner: Planner) -> PortPlanner:
+    """One for all forms: it keeps the blocking sequences that it made."""
+    return PortPlanner(planner)
 
 
 def _in_company(form: InstructionForm, company: Company, cycles: float) -> tuple[Remark, ...]:
@@ -292,18 +299,21 @@ def read_approach(
     def by_classes(records: Iterable[Record]) -> TimedPorts | CountedPorts:
         return _by_classes(front_end.among(records), events, known)
 
+    def records(quantity: str, names: Sequence[str] | None) -> Iterator[Record]:
+        return store.records_of((quantity,), names, rounds=False)
+
     if issues_in_order(store.records_of((ORDER_OF_ISSUE,))):
         return InOrder(front_end.among(store.records_of((ALONE, PORTS), names)))
     if names is None:
-        return by_classes(store.records_of(_OF_CLASSES))
+        return by_classes(store.records_of(_OF_CLASSES, rounds=False))
     every = list(dict.fromkeys([*names, *(form.id for form in candidates(table))]))
-    common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), every)]
+    common = [*records(PAIRS, None), *records(ALONE, every)]
     if len(names) == len(table):  # the typical ones are among them
-        return by_classes([*common, *store.records_of((PORTS,), names)])
+        return by_classes([*common, *records(PORTS, names)])
     _ = front_end.counts  # once for both that share it
     ports = by_classes(common).ports
     wanted = list(dict.fromkeys([*(ports.facts.classes.typical if ports else ()), *names]))
-    return by_classes([*common, *store.records_of((PORTS,), wanted)])
+    return by_classes([*common, *records(PORTS, wanted)])
 
 
 class GrowingApproach:
@@ -328,7 +338,7 @@ class GrowingApproach:
         """What the store tells by now; `known` gives names to ports."""
         if self._front_end is None:
             return read_approach(self._store, self._table, known)
-        found = self._store.records_of(_OF_CLASSES, since=self._last)
+        found = self._store.records_of(_OF_CLASSES, since=self._last, rounds=False)
         new = [record for record in found if self._records.get(record.key) != record]
         for record in new:  # one that was measured again has the place of the later one
             self._records.pop(record.key, None)

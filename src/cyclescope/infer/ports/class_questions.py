@@ -209,7 +209,7 @@ def _hiding(facts: PortFacts, form: InstructionForm, width: int) -> int:
     return needed if needed <= _LONGEST else 0
 
 
-def why_not_among(facts: PortFacts, form: InstructionForm, planner: Planner) -> Remark:
+def why_not_among(facts: PortFacts, form: InstructionForm, plans: PortPlanner) -> Remark:
     """Why a form whose slots are known was read among no blocking instructions."""
     mine, files = domains(form), facts.classes.files
     near = [name for name in files if files[name] <= mine or _touches(facts, name, mine)]
@@ -219,7 +219,7 @@ def why_not_among(facts: PortFacts, form: InstructionForm, planner: Planner) -> 
     fitting = [name for name in near if _hiding(facts, form, widths[name])]
     if not fitting:
         return NoPorts.MANY_SLOTS.of(facts.front_end.slots[form.id], _LONGEST)
-    plans, found = PortPlanner(planner), planner.instances(form, INSTANCES)
+    found = plans.planner.instances(form, INSTANCES)
     if any(plans.beside(facts.table[name], found) is not None for name in fitting):
         return NoPorts.UNREAD.of()
     return NoPorts.NO_REGISTERS.of()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
 from cyclescope.infer.timing.choice import (
     best_looks,
+    by_pairs,
     doubt,
     is_disproved,
     is_disputed,
@@ -19,6 +20,7 @@ from cyclescope.infer.timing.choice import (
     preferred,
 )
 from cyclescope.infer.timing.latency_system import ONE_CYCLE, UNCUT, LinkLatency
+from cyclescope.infer.timing.links import KnownLinks
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
 from cyclescope.infer.timing.results import (
     BELOW,
@@ -71,20 +73,20 @@ class TimingBuilder:
     def __init__(
         self,
         form: InstructionForm,
-        records: Iterable[Record],
+        records: Sequence[Record],
         links: Mapping[str, LinkLatency],
         missing: Callable[[str, str], str],
         unmeasured: Mapping[tuple[str, str], tuple[int, int]] | None = None,
     ) -> None:
         self.form = form
-        self.links = links
+        self.links = links if isinstance(links, KnownLinks) else KnownLinks(links)
         self.missing = missing
         self.unmeasured = unmeasured or {}
         self._nets: dict[int, float] = {}
         self.streams: list[Record] = []
         self.chains: dict[tuple[str, str], list[Record]] = {}
         self.throttled: dict[tuple[str, str], list[float]] = {}  # cycles per instance
-        self.looks = records
+        self._looks = by_pairs(records)
         for record in best_looks(records):
             if record.quantity == "throughput":
                 self.streams.append(record)
@@ -130,9 +132,10 @@ class TimingBuilder:
         usable = [r for r in records if r.verdict != FAILED]
         if not usable:
             return self._without(pair, records)
-        speeds = {r.variant: r for r in usable if r.kind in SPEEDS}
-        base = [r for r in usable if r.variant not in speeds and r.kind not in LINKED]
-        base += [r for r in usable if r.kind in (Kind.LINK, Kind.FILLED)]
+        kinds = [(r, r.kind) for r in usable]
+        speeds = {r.variant: r for r, kind in kinds if kind in SPEEDS}
+        base = [r for r, kind in kinds if kind not in SPEEDS and kind not in LINKED]
+        base += [r for r, kind in kinds if kind in (Kind.LINK, Kind.FILLED)]
         if not base:
             return self._by_value(pair, speeds, throughput) if speeds else self._without(pair, records)
         chosen = self._preferred(base, throughput)
@@ -157,6 +160,8 @@ class TimingBuilder:
 
     def _preferred(self, base: Sequence[Record], throughput: Throughput) -> Record:
         """The chain that tells most: one that is too short, where others show what is not cut."""
+        if len(base) == 1:
+            return base[0]
         if proofs := sorted(filter(self._is_proof, base), key=lambda record: record.verdict != STABLE):
             return proofs[0]
         hidden = {id(r) for r in base if self._hidden(r, throughput)}
@@ -164,7 +169,7 @@ class TimingBuilder:
 
     def _is_proof(self, record: Record) -> bool:
         """Whether a chain is surely too short: from flags with others cut, of others by a cycle and more."""
-        if not record.links or not self.links.keys() >= set(record.links):
+        if not record.links or self.links.along(record.links).lost:
             return False
         most = self._subtracted(record)[2]
         if record.source.startswith("flags.") and record.kind is Kind.LINK:
@@ -214,23 +219,17 @@ class TimingBuilder:
 
     def _net_of(self, record: Record, cycles: float) -> float:
         """Latency by so many cycles of a chain."""
-        known = [self.links[key].value for key in record.links if key in self.links]
-        return (cycles - sum(known)) / record.count
+        return (cycles - self.links.along(record.links).value) / record.count
 
     def _subtracted(self, record: Record) -> tuple[float, float, float, str]:
         """Latency, its proved bounds, and the conventions it rests on."""
-        if not record.links:
-            alone = record.cycles / record.count
-            return alone, alone, alone, ""
-        known = [self.links[key] for key in record.links if key in self.links]
-        if len(known) != len(record.links):
-            lost = [key for key in record.links if key not in self.links]
-            raise KeyError(", ".join(lost))
-        value = (record.cycles - sum(k.value for k in known)) / record.count
-        most = (record.cycles - sum(k.least for k in known)) / record.count
-        least = (record.cycles - sum(k.most for k in known)) / record.count
-        names = sorted({n for k in known for n in k.convention.split(", ") if n})
-        return value, least, most, ", ".join(names)
+        path = self.links.along(record.links)
+        if path.lost:
+            raise KeyError(", ".join(path.lost))
+        value = (record.cycles - path.value) / record.count
+        most = (record.cycles - path.least) / record.count
+        least = (record.cycles - path.most) / record.count
+        return value, least, most, path.convention
 
     def _single(self, pair: Pair, record: Record, throughput: Throughput) -> Latency:
         source, target = pair.source.name, pair.target.name
@@ -291,7 +290,8 @@ class TimingBuilder:
 
     def _trust(self, record: Record, value: float) -> str:
         """Confidence: an average of several paths (no whole number) is not what one of them takes."""
-        found, disputed = confidence(record), is_disputed(record, self.looks, self.links)
+        looks = self._looks[record.source, record.target]
+        found, disputed = confidence(record), is_disputed(record, looks, self.links)
         return MEDIUM if found == HIGH and (rounded(value) % 1 or disputed) else found
 
     def _below_law(

@@ -49,6 +49,14 @@ def best_looks(records: Iterable[Record]) -> Sequence[Record]:
     ]
 
 
+def by_pairs(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
+    """Records by the pairs that they are of."""
+    found: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        found.setdefault((record.source, record.target), []).append(record)
+    return found
+
+
 def is_disputed(record: Record, looks: Iterable[Record], links: Mapping[str, LinkLatency]) -> bool:
     """Whether a round of a chain that is sure, or another look at it, found that it takes longer or less than
     noise explains: the core may be in another state, and which one is met is a matter of luck. Or whether

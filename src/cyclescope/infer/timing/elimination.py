@@ -16,7 +16,7 @@ def takes_no_time(store: Store, form: InstructionForm) -> bool:
 
     Not where nothing was measured.
     """
-    records = store.records_of((THROUGHPUT, LATENCY), [form.id])
+    records = list(store.records_of((THROUGHPUT, LATENCY), [form.id]))
     timing = TimingBuilder(form, records, stored_links(store), lambda source, target: "").build("ok")
     known = [one for one in timing.latencies if not is_old(one.source)]
     return bool(known) and all(one.cause is Cause.ELIMINATED for one in known)

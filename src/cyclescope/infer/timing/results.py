@@ -161,6 +161,8 @@ def first_error(records: Iterable[Record]) -> str:
 
 def rounded(value: float) -> float:
     """Two decimals, three below 1: the noise is in the next."""
+    if value % 1 == 0:
+        return value + 0.0
     return round(value + 0.0, 2 if abs(value) >= 1 else 3)
 
 

@@ -13,11 +13,13 @@ from cyclescope.infer.timing.latency_system import (
     GIVES_WAY,
     Equation,
     LatencySystem,
+    LinkLatency,
     _weights,
     conventions,
     lower_bound,
 )
 from cyclescope.infer.timing.link_chains import LinkChains, _agreeing, _undelayed, solve_links
+from cyclescope.infer.timing.links import KnownLinks, LinksInARow
 from cyclescope.kernel.cycle import LINK_SPACING, SPACED, LinkKey
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
@@ -348,3 +350,20 @@ def test_keys_of_links_are_read(key, parts, files):
 )
 def test_conventions_of_keys(keys, expected):
     assert conventions(keys, "x86-64") == expected
+
+
+# --- links in a row ------------------------------------------------------------------------------------
+
+IN_A_ROW = KnownLinks(
+    {"a": LinkLatency(2.0, 1.0, 3.0, "transfer, masks"), "b": LinkLatency(1.0, 1.0, 1.5, "loads")}
+)
+
+
+def test_links_add_up_with_their_conventions():
+    assert IN_A_ROW.along(("a", "b", "a")) == LinksInARow(5.0, 3.0, 7.5, "loads, masks, transfer", ())
+    assert IN_A_ROW.along(()) == LinksInARow(0, 0, 0, "", ())
+    assert IN_A_ROW.along(("a", "c", "d")) == LinksInARow(2.0, 1.0, 3.0, "masks, transfer", ("c", "d"))
+
+
+def test_links_in_a_row_are_added_up_once():
+    assert IN_A_ROW.along(("b", "a")) is IN_A_ROW.along(("b", "a"))
