@@ -47,3 +47,23 @@ def test_help_of_a_command_loads_what_its_options_need_alone(command):
         return
     assert not loaded & HEAVY - ({"hashlib"} if command in HASHES else set())
     assert not [name for name in loaded if name.removeprefix("cyclescope.").startswith(RUNS_NOTHING)]
+
+
+NEEDLESS = ("backend", "formats", "infer.timing", "infer.ports", "measure", "probe", "session.loops")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_analysis_loads_what_predicts_alone(tmp_path, options):
+    """Neither what measures, nor what reads stores, nor what solves or draws."""
+    source = tmp_path / "k.s"
+    source.write_text("imul rax, rax\n")
+    loaded = loaded_by("analyze", "--mcpu", "znver3", *options, source)
+    assert len(ours(loaded)) <= 165, sorted(ours(loaded))
+    assert loaded & HEAVY <= {"iced_x86", "elftools"}
+    assert not [name for name in loaded if name.removeprefix("cyclescope.").startswith(NEEDLESS)]
+
+
+def test_looking_up_forms_loads_the_table_alone():
+    loaded = loaded_by("forms", "imul")
+    assert len(ours(loaded)) <= 60, sorted(ours(loaded))
+    assert not loaded & HEAVY
