@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -140,7 +140,8 @@ def _is_apart(form: InstructionForm, source: Node, target: Node) -> bool:
     return not (amount or one.role in ("base", "index")) if increased else amount
 
 
-def pairs(form: InstructionForm) -> list[Pair]:
+@lru_cache  # a form is asked for them again and again while it is looked at
+def pairs(form: InstructionForm) -> tuple[Pair, ...]:
     """Every (source, target) pair of a form, the ones without a chain marked with the reason.
 
     What a form's vector configuration says, VL and VTYPE, is no source of it.
@@ -160,7 +161,7 @@ def pairs(form: InstructionForm) -> list[Pair]:
             if source.part == "flag" and not form.attributes.isdisjoint(("rep", "repne")):
                 reason = reason or "flags pass a repeated instruction only where the count is 0"
             result.append(Pair(source, target, reason))
-    return result
+    return tuple(result)
 
 
 def register_place(form: InstructionForm, position: int) -> int:
@@ -210,6 +211,6 @@ class Dataflow(msgspec.Struct, frozen=True, dict=True):
     form: InstructionForm
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> tuple[Pair, ...]:
         """See `pairs`."""
         return pairs(self.form)

@@ -106,8 +106,8 @@ def test_what_overwrites_a_register_may_wait_for_its_old_value(isa, form_id, exp
 
 
 def test_no_target_no_pair(table):
-    assert pairs(table["JZ (Rel32)"]) == []
-    assert pairs(table["STD"]) == []
+    assert pairs(table["JZ (Rel32)"]) == ()
+    assert pairs(table["STD"]) == ()
 
 
 @pytest.mark.parametrize(
@@ -172,3 +172,4 @@ def test_computed_once(table):
     flow = Dataflow(table["ADD_01 (R64, R64)"])
     assert flow.pairs is flow.pairs
     assert flow.pairs == pairs(flow.form)
+    assert pairs(flow.form) is pairs(flow.form)

@@ -70,8 +70,10 @@ def is_disputed(record: Record, looks: Iterable[Record], links: Mapping[str, Lin
 
 
 def _is_other_look(record: Record, other: Record) -> bool:
-    same = (record.source, record.target, record.look.first) == (other.source, other.target, other.look.first)
-    return same and record.verdict == STABLE and record.quantity == LATENCY
+    """Whether a reading is a sure one of the same chain; most are of others, which is told soonest."""
+    if record.source != other.source or record.target != other.target or record.verdict != STABLE:
+        return False
+    return record.quantity == LATENCY and record.look.first == other.look.first
 
 
 def _is_faster(other: Record, first: Record) -> bool:
