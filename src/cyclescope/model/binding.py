@@ -66,9 +66,10 @@ def _fullest(loads: Mapping[int, float]) -> list[int]:
     return found
 
 
-def members_of(ports: int) -> list[int]:
+@lru_cache(4096)
+def members_of(ports: int) -> tuple[int, ...]:
     """The ports of a set."""
-    return [port for port in range(ports.bit_length()) if ports >> port & 1]
+    return tuple(port for port in range(ports.bit_length()) if ports >> port & 1)
 
 
 def balanced(loads: Mapping[int, float], ports: int) -> dict[int, list[float]]:

@@ -157,8 +157,10 @@ class BlockBounds:
     def interval(self, upper: float | None = None) -> tuple[float, float]:
         """Least and most cycles; `upper` are those of the simulated core, where it was asked.
 
+        Else those of operations that are dealt out evenly: cores choose ports before they know what is late.
         What is proved of the slowest chain is asked for only where the chain can make the least.
         """
+        upper = max(self.evenly, default=0.0) if upper is None else upper
         whole, chain = self.interval_with(self.slowest_chain, upper), self.slowest_chain
         makes_it = chain * factors(self.machine.provenance.kind, LOOP_CARRIED)[0] >= whole[0]
         if not makes_it or not self._may_be_less or whole == self.interval_with(0.0, upper):

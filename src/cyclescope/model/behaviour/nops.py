@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from enum import Enum
+from functools import cache
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
@@ -21,7 +22,12 @@ class BeforeNop(Enum):
 
 def is_nop(form: InstructionForm) -> bool:
     """Whether a form does nothing at all."""
-    return "nop" in form.attributes or form.id == instruction_set(form.isa).roles.nop
+    return "nop" in form.attributes or form.id == _plain(form.isa)
+
+
+@cache
+def _plain(isa: str) -> str:
+    return instruction_set(isa).roles.nop
 
 
 def before_nop(form: InstructionForm) -> BeforeNop:
