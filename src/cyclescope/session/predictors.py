@@ -118,13 +118,15 @@ def cpu_seconds(taken: list[float]) -> Iterator[None]:
 
 
 @contextmanager
-def set_apart() -> Iterator[None]:
-    """Collections of garbage inside pass over what is there before: tables of many objects, which stay."""
-    gc.freeze()
+def uncollected() -> Iterator[None]:
+    """No garbage is collected inside: predictions leave no objects that refer to each other."""
+    were_on = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if were_on:
+            gc.enable()
 
 
 def _children() -> float:

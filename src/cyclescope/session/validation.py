@@ -23,7 +23,7 @@ from cyclescope.session.predictors import (
     BlockAnswer,
     BlockPredictor,
     cpu_seconds,
-    set_apart,
+    uncollected,
 )
 
 _FEWEST = 3  # blocks of a group that is told apart
@@ -166,7 +166,7 @@ def section(
     for done, predictor in enumerate(predictors):
         report(predictor.name, done, len(predictors))
         taken: list[float] = []
-        with set_apart(), cpu_seconds(taken):
+        with uncollected(), cpu_seconds(taken):
             own = predictor.answers(blocks)
         for n, answer in zip(clean, own, strict=True):
             answers[n][predictor.name] = answer

@@ -37,7 +37,7 @@ class SharedResources:
         """Units by the operations of forms that keep them busy and are slower than their ports explain."""
         found: dict[tuple[Operation, ...], set[str]] = {}
         for cost in self._machine.forms.values():
-            own = self._units & cost.resources.keys()
-            if own and unexplained(cost, self._machine.core):
+            if not self._units.isdisjoint(cost.resources) and unexplained(cost, self._machine.core):
+                own = self._units & cost.resources.keys()
                 found.setdefault(cost.operations or (), set()).update(own)
         return found

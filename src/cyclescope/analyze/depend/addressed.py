@@ -43,6 +43,8 @@ def more_work(
 def computes_with_stack_pointer(instruction: BlockInstruction) -> bool:
     """Whether the stack pointer is an operand, and not what an address is made of or what a move copies."""
     form = instruction.form
+    if STACK_POINTER not in map(location_of, instruction.registers):
+        return False
     if form is None or (form.memory < 0 and form.mnemonic in mnemonics("copies")):
         return False
     pairs = zip(form.operands, instruction.registers, strict=True)
