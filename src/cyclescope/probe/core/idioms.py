@@ -66,7 +66,8 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     try:
         answer = CoreAnswer.EXECUTED if is_higher(asked, idle, busy) else CoreAnswer.ZERO
     except Unresolved:
-        if alone.high > _CLEARLY * ordinary.low or asked.high > busy.low:
+        no_limit = busy.low <= ordinary.high  # ports are none: chains of the instances themselves are
+        if no_limit or alone.high > _CLEARLY * ordinary.low or asked.high > busy.low:
             raise
         return ProbeVerdict(CoreAnswer.ZERO, None, steady(asked, busy, alone, ordinary))
     if answer is CoreAnswer.EXECUTED and idle.low > ordinary.high:

@@ -44,3 +44,9 @@ def test_where_the_front_end_limits_nothing_is_executed_for_sure():
 def test_what_is_slower_than_more_ordinary_instances_is_not_resolved():
     with pytest.raises(Unresolved):
         verdict(idle=2.5, asked=2.94, busy=2.5, alone=1.66, ordinary=2.5)
+
+
+def test_where_chains_limit_ordinary_instances_what_breaks_them_is_no_zero_idiom():
+    """Ten that wait four cycles for themselves, of ports that execute ten in 2.5: more take no longer."""
+    with pytest.raises(Unresolved):
+        verdict(idle=4.0, asked=3.9, busy=4.0, alone=2.5, ordinary=4.0)
