@@ -250,8 +250,7 @@ class TimingBuilder:
         if convention and most - least > HALF and not free:
             low = 0.0 if kind == UPPER_BOUND else max(min(least, value), 0.0)
             bounds = (rounded(low), rounded(max(most, value)))
-        high = rounded(value)
-        low = 0.0 if kind == UPPER_BOUND else high
+        low, high = 0.0 if kind == UPPER_BOUND else rounded(value), rounded(value)
         if kind == EXACT and high % 1 and high > 1:
             remark = Timing.AVERAGE.of()
             if record.links:  # helpers may be in the way: from the average to the nearest whole number
@@ -291,8 +290,8 @@ class TimingBuilder:
     def _trust(self, record: Record, value: float) -> str:
         """Confidence: an average of several paths (no whole number) is not what one of them takes."""
         looks = self._looks[record.source, record.target]
-        found, disputed = confidence(record), is_disputed(record, looks, self.links)
-        return MEDIUM if found == HIGH and (rounded(value) % 1 or disputed) else found
+        doubtful = rounded(value) % 1 or is_disputed(record, looks, self.links)
+        return MEDIUM if confidence(record) == HIGH and doubtful else confidence(record)
 
     def _below_law(
         self, pair: Pair, record: Record, found: tuple[float, float], carried: bool
@@ -313,6 +312,8 @@ class TimingBuilder:
             moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
             if (move and pair.source != pair.target) or is_of_itself(self.form, pair):
+                if is_in_memory(pair.target.name):  # what is stored has no name
+                    return None, withheld(Timing.AGAINST_LAW.of(value))
                 return EXACT, Timing.ELIMINATED.of()
             kept = pair.source.part == "flag" and self._keeps_flags
             if carried and most > -ONE_CYCLE and not kept and not sure:

@@ -267,6 +267,13 @@ def test_what_an_index_shows_is_asked_of_each_look():
     assert (found.confidence, found.note) == (HIGH, "")
 
 
+def test_what_is_stored_is_not_eliminated():
+    """Where memory gives it back sooner than its link says: registers have names, memory has none."""
+    pair = {"source": "op2", "target": "op1.data"}
+    found = latency("MOV (M8, R8l)", chain(1.5, variant="link", links=("v>r",), **pair), **pair)
+    assert (found.max, found.cause) == (None, Cause.WITHHELD)
+
+
 def test_one_round_of_each_of_several_records_shows_no_state():
     """What is faster beside a neighbour was so in all of them at one moment; but nobody knows."""
     names = ("plain x4", "plain x8", "plain x12", "plain x16")

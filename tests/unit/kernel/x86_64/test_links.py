@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from cyclescope.isa.table import load_table
@@ -81,3 +83,14 @@ def test_all_links_have_closed_chains(cpu):
 def test_a_narrow_load_tells_how_long_a_store_of_64_bits_takes():
     chains = {e.form: e.links for e in Planner(TABLE, executes("avx2")).link_experiments()}
     assert chains["r>mem.64>16>r"] == ("r>mem.64", "mem>r.16")
+
+
+@pytest.mark.parametrize("flag", ["CF", "PF", "ZF"])
+def test_flags_become_floating_point_values_that_are_not_denormal(flag):
+    """Loads of those are microcoded on some cores: both values that the condition chooses from are 1.0."""
+    path = links("avx512bw").path(Place("flag", flag=flag), Place("x", 0, 64))
+    constant, chosen, *_ = path.instructions
+    assert struct.unpack("<d", constant.immediates[0].to_bytes(8, "little")) == (1.0,)
+    assert constant.registers == (chosen.registers[0],)
+    assert len(set(chosen.registers)) == 1
+    assert path.keys[0] == f"flag>r.{flag}"

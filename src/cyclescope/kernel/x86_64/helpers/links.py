@@ -34,6 +34,7 @@ _SATURATING = {
 }  # fmt: skip
 CONDITIONS = {"CF": "B", "PF": "P", "ZF": "Z", "SF": "S", "OF": "O"}
 SPILL = 64  # distance of the place through which x87 values reach general registers
+_ONE = 0x3FF0000000000000  # the bits of 1.0
 LOW_SCRATCH = 5  # RBP: reachable without a REX prefix, in no pool of high-byte forms
 
 
@@ -109,6 +110,13 @@ class X86Helpers(MemoryLinks):
             ]
         name = f"CMOV{CONDITIONS[source.flag]} (R64, R64)"
         return [self.constant(target.number), self.make(name, target.number, CONSTANT)]
+
+    def _flag_to_double(self, source: Place, target: Place) -> tuple[Instruction, ...]:
+        """1.0 in a general register, whatever the flag is: small integers are denormal as floating-point
+        values, whose loads are microcoded on some cores.
+        """
+        n, name = target.number, f"CMOV{CONDITIONS[source.flag]} (R64, R64)"
+        return self.make("MOV (R64, I64)", n, immediates=(_ONE,)), self.make(name, n, n)
 
     def _general_to_vector(self, source: Place, target: Place) -> list[Instruction]:
         name = "VMOVD (XMM, R32)" if self.avx else "MOVD (XMM, R32)"
@@ -282,7 +290,8 @@ class X86Helpers(MemoryLinks):
             step = self.step(a, b)
             if step is None:
                 return None
-            instructions += step.instructions
+            as_double = a.kind == "flag" and a.flag in CONDITIONS and target.kind == "x"
+            instructions += self._flag_to_double(a, b) if as_double else step.instructions
             keys += step.keys
         return LinkStep(instructions, keys)
 
