@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from itertools import product
 
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.block import BlockingSequence, Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
@@ -15,11 +17,14 @@ from cyclescope.kernel.kernel import CANARY, FAST, LONG, Kernel
 from cyclescope.kernel.variant import Kind, variant_of
 from cyclescope.measure.plan import Experiment, Instances, Key, Planner
 
-ALONE, SLOTS, PORTS, PAIRS = "alone", "slots", "ports", "pairs"
+ALONE, SLOTS, PORTS, PAIRS, BACKLOG = "alone", "slots", "ports", "pairs", "backlog"
 _CYCLES = 4  # that the instances of each of two blocking forms take alone
 COUNTED = 4  # of the form whose slots are counted: an error of the loop is so much less for each
 INSTANCES = 2  # of the form under test among blocking instructions
 _ENOUGH = 4  # blocking instances with registers of their own
+_GATES = 4  # slow instructions, of three cycles at least: twelve of the front end gather meanwhile
+_GATHERED = 40  # instances of two forms that gather: any scheduler holds them, with those that follow
+_LAST = 3  # of each form that a chain goes on after, one at a time, and as many numbers of instances
 _LONG = 100  # instructions: above, a body is a loop of its own
 
 
@@ -183,6 +188,27 @@ class PortPlanner:
         """Two or three blocking forms: so many of each in a cycle, for `_CYCLES` of these."""
         return self._question(forms, counts, order, ".".join([f"x{_CYCLES}", *map(str, (order, *counts))]))
 
+    def backlogs(self, forms: Sequence[InstructionForm], widths: tuple[int, int]) -> Iterator[Question]:
+        """Two forms for a cycle of each alone, and for many, that all wait for a slow chain.
+
+        What has gathered in the scheduler by then issues as fast as its ports let it, however little the
+        front end delivers. The chain goes on after one of the last; which is the last to issue depends on
+        how they are dealt out. One instance more takes a whole cycle more or none.
+        """
+        first, second = (form.id for form in forms)
+        for cycles, more in product((1, _GATHERED // sum(widths)), range(_LAST)):
+            counts = tuple(cycles * width + more for width in widths)
+            for end in range(min(_LAST, *counts)):
+                key = first, BACKLOG, second, "", ".".join([f"x{cycles}", *map(str, (end, *counts))])
+                yield Question(key, partial(self._gathered, key, forms, counts, end))
+
+    def gates(self, form: InstructionForm) -> frozenset[Register]:
+        """Registers that all blocking instances of a form read and none writes: not those of addresses."""
+        block = self.block(form)
+        if block is None or any(op.is_memory for op in form.operands):
+            return frozenset()
+        return frozenset.intersection(*map(self._read, block.instructions)) - block.writes
+
     def _question(
         self, forms: Sequence[InstructionForm], counts: tuple[int, ...], order: int, variant: str
     ) -> Question:
@@ -244,6 +270,55 @@ class PortPlanner:
         state = self.planner.instances(wide, 1).kernel.state
         state = self.planner.with_vectors(state, self._dialect.vector_level(wide))
         return Experiment(*key, self._kernel(_spread(parts, order), state, b""), 1)
+
+    def _gathered(
+        self, key: Key, forms: Sequence[InstructionForm], counts: tuple[int, ...], end: int
+    ) -> Experiment | None:
+        """A chain after one of the last of each part, then the parts mixed, which read what it writes."""
+        first = self.block(forms[0])
+        second = first and (self.block(forms[1], first.writes) or self.block(forms[1]))
+        if first is None or second is None:
+            return None
+        parts = self._apart(first, second, counts)
+        read = frozenset.intersection(*[self._read(one) for part in parts for one in part])
+        for gate in sorted(read - first.writes - second.writes):
+            ends = [*(min(self._written(part[-1 - end]), default=gate) for part in parts), *[gate] * _GATES]
+            chain = [self._slow(gate, one) for one in ends[:_GATES]]
+            if all(chain):
+                state = self.planner.instances(forms[0], 1).kernel.state
+                items = [*filter(None, chain), *_spread(parts, 0)]
+                return Experiment(*key, self._kernel(items, state, b""), 1)
+        return None
+
+    def _apart(
+        self, first: BlockingSequence, second: BlockingSequence, counts: tuple[int, ...]
+    ) -> tuple[list[Instruction], list[Instruction]]:
+        """So many instances of two blocks, the last of which write no register of each other if possible."""
+        part, found = first.take(counts[0]), second.take(counts[1])
+        mine = frozenset().union(*map(self._written, part[-_LAST:]))
+        for place in range(len(second.instructions)):
+            found = second.take(counts[1], place)
+            if mine.isdisjoint(frozenset().union(*map(self._written, found[-_LAST:]))):
+                break
+        return part, found
+
+    def _slow(self, gate: Register, end: Register) -> Instruction | None:
+        """A slow instruction that waits for two registers and writes the first; None where there is none."""
+        table = self.planner.table
+        form = table.get(instruction_set(table.isa).roles.slow)
+        if form is None or gate[0] != end[0]:
+            return None
+        (one,) = self.planner.instances(form, 1).kernel.body
+        numbers = (*[gate[1]] * (len(one.registers) - 1), end[1])
+        found = msgspec.structs.replace(one, registers=numbers)
+        fits = self._written(found) == {gate} and self._read(found) == {gate, end}
+        return found if fits else None
+
+    def _written(self, one: Instruction) -> frozenset[Register]:
+        return frozenset(self._dialect.written(one.form, one.registers))
+
+    def _read(self, one: Instruction) -> frozenset[Register]:
+        return frozenset(self._dialect.read(one.form, one.registers))
 
     def _mixed(
         self, found: Instances, block: BlockingSequence, count: int, level: int, together: bool = False

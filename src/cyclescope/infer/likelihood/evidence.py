@@ -15,7 +15,7 @@ import msgspec
 
 from cyclescope.infer.likelihood.arrays import np
 from cyclescope.infer.likelihood.noise import MOST_TRIED, Look, Scatter, Tail, alike
-from cyclescope.infer.likelihood.structure import CLEAR, SIDES_APART
+from cyclescope.infer.likelihood.structure import CLEAR, OPEN, SIDES_APART
 from cyclescope.infer.likelihood.unions import UnionEvidence
 
 SEEN = 5.0  # nats by which it is likelier that a class has ports of others than that it has none
@@ -39,7 +39,8 @@ class ClassPair(NamedTuple):
     """Two classes: the time together, and what instances of each cost the other.
 
     `turns` are those of a port that an instance of one may cost the other, whose results come sooner. `knees`
-    are times of so many instances of both in a cycle as they may have ports together.
+    are times of so many instances of both in a cycle as they may have ports together, `backlogs` times of as
+    many as each class alone does in a cycle, once they gathered in the scheduler: the front end hides none.
     """
 
     first: Class
@@ -49,6 +50,7 @@ class ClassPair(NamedTuple):
     second_in_first: Sequence[Look]
     turns: float = 1.0
     knees: Mapping[int, Look] = MappingProxyType({})
+    backlogs: Sequence[Look] = ()
 
 
 def filling(one: Class, other: Class, found: UnionEvidence, slots: float) -> Iterator[tuple[int, int]]:
@@ -60,6 +62,12 @@ def filling(one: Class, other: Class, found: UnionEvidence, slots: float) -> Ite
     for size in found.sizes(CLEAR):
         if max(one.width, other.width) < size < one.width + other.width and size < FULL * slots:
             yield from {(one.width, size - one.width), (size - other.width, other.width)}
+
+
+def is_hidden(found: UnionEvidence, slots: float) -> bool:
+    """Whether loops leave open how many ports two classes of a side have together, for want of slots."""
+    sizes = found.sizes(OPEN) if found.asked and not found.sides and not found.third else []
+    return len(sizes) > 1 and max(sizes) > FULL * slots
 
 
 def evidence_of(pairs: Sequence[ClassPair], slots: float) -> list[UnionEvidence]:
@@ -113,6 +121,8 @@ def _nats(pair: ClassPair, size: int, slots: float) -> float:
     for count, look in pair.knees.items():
         expected = max(1.0, count / size, count / slots)
         total += _cost(_PAIRS_NEAR if size <= count else _PAIRS, [look], expected)
+    for look in pair.backlogs:
+        total += _cost(_PAIRS_NEAR if size < both else _PAIRS, [look], max(1.0, both / size))
     for inner, outer, looks in ((one, other, pair.first_in_second), (other, one, pair.second_in_first)):
         if looks:
             noise = _FULL if outer.width > FULL * slots else _SINGLE_NEAR if size < both else _SINGLE

@@ -15,6 +15,7 @@ from cyclescope.infer.ports.candidates import candidates, is_locked
 from cyclescope.infer.ports.class_questions import ClassQuestions, are_compared, why_not_among
 from cyclescope.infer.ports.classes import (
     Classes,
+    backlogs_of,
     blockers_of,
     grouped_by_time,
     knees_of,
@@ -40,7 +41,7 @@ from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.front_end import FETCH, WIDTH
 from cyclescope.measure.plan import Key, Planner
-from cyclescope.measure.ports import ALONE, PAIRS, PORTS, SLOTS, Company, PortPlanner, Stage
+from cyclescope.measure.ports import ALONE, BACKLOG, PAIRS, PORTS, SLOTS, Company, PortPlanner, Stage
 from cyclescope.measure.record import FrontEndReadings, Record
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
@@ -54,7 +55,7 @@ _BY_KIND = {
     Kind.COUNT: NoPorts.COUNT,
     Kind.FAST: NoPorts.VALUES,
 }  # what sequences with other instructions in them are for
-_OF_CLASSES = (ALONE, PAIRS, PORTS)  # what is measured for ports by classes
+_OF_CLASSES = (ALONE, BACKLOG, PAIRS, PORTS)  # what is measured for ports by classes
 _LONG_BY = {"serializing": NoPorts.SERIALIZING, "nontemporal": NoPorts.PAST_CACHES}
 
 
@@ -120,7 +121,8 @@ class TimedPorts:
             return None
         blockers = blockers_of(front_end, front_end.width)  # others need slots beside them to be timed
         pairs = pairs_of(front_end.records)
-        more = knees_of(front_end.records), threes_of(front_end.records)
+        records = front_end.records
+        more = knees_of(records), threes_of(records), backlogs_of(records)
         classes = Classes(front_end.table, blockers, grouped_by_time(blockers, pairs), pairs, *more)
         evidence = TimedEvidence(classes, front_end, front_end.records)
         return PortBuilder(TimedJudge(PortFacts(front_end, evidence, front_end.records), self._known))
@@ -307,7 +309,7 @@ def read_approach(
     if names is None:
         return by_classes(store.records_of(_OF_CLASSES, rounds=False))
     every = list(dict.fromkeys([*names, *(form.id for form in candidates(table))]))
-    common = [*records(PAIRS, None), *records(ALONE, every)]
+    common = [*records(BACKLOG, None), *records(PAIRS, None), *records(ALONE, every)]
     if len(names) == len(table):  # the typical ones are among them
         return by_classes([*common, *records(PORTS, names)])
     _ = front_end.counts  # once for both that share it

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 from cyclescope.infer.front_end.undivided import MICROCODE
 from cyclescope.infer.likelihood.structure import Structure
@@ -65,6 +65,8 @@ class ClassQuestions:
         while fillings := [some for some in self._read().evidence.fillings if some not in told]:
             told.update(fillings)
             yield BETWEEN, partial(self._fillings, self._read(), fillings)
+        if hidden := self._read().evidence.hidden:
+            yield BETWEEN, partial(self._backlogs, self._read(), hidden)
         classes = self._read()
         yield AMONG, lambda: self._against(classes, self._forms, 0)
         yield MEMORY, lambda: self._for_memory(classes)
@@ -93,6 +95,16 @@ class ClassQuestions:
         for names, counts in fillings:
             for order in (0, 1):
                 yield self.plans.filling([facts.table[name] for name in names], counts, order)
+
+    def _backlogs(self, facts: PortFacts, pairs: Iterable[tuple[str, str]]) -> Iterator[Question]:
+        """Classes of whose ports the front end hides some, by members that one register keeps waiting."""
+        members, widths = facts.classes.members, facts.classes.widths
+        for one, other in pairs:
+            some = [[facts.table[name] for name in members[head]] for head in (one, other)]
+            both = (p for p in product(*some) if self.plans.gates(p[0]) & self.plans.gates(p[1]))
+            for forms in islice(both, 1):
+                yield from self.plans.backlogs(forms, (widths[one], widths[other]))
+                yield from self.plans.backlogs(forms[::-1], (widths[other], widths[one]))
 
     def _against(
         self,

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import product
+from statistics import fmean
 from typing import NamedTuple
 
+from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.ports.candidates import (
     candidates,
     domains,
     files_of,
+    is_move,
     memory_of,
     preference,
     stores,
@@ -18,7 +22,7 @@ from cyclescope.infer.ports.candidates import (
 )
 from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
 from cyclescope.isa.table import Table
-from cyclescope.measure.ports import PAIRS, beside, blocked, together
+from cyclescope.measure.ports import BACKLOG, PAIRS, beside, blocked, together
 from cyclescope.measure.record import Record
 
 _SAME = 1.9  # times as long as one alone: the same ports
@@ -26,11 +30,13 @@ SHUT = 1.2  # times as long as on all ports that either of two classes has: one 
 SHUT_PAIRS = 2  # pairs that take so long; one may be a wrong reading
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
 HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
+_WHOLE = 0.25  # cycles by which what gathered may take more or less: each issues in a whole cycle
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 
 Blockers = Mapping[tuple[str, int], Sequence[str]]  # candidates by register files and width, the best first
 Pairs = Mapping[frozenset[str], float]
 Knees = Mapping[frozenset[str], Mapping[int, float]]
+Backlogs = Mapping[frozenset[str], Look]
 Threes = Mapping[tuple[str, ...], Mapping[tuple[int, ...], float]]
 
 
@@ -92,6 +98,38 @@ def threes_of(records: Iterable[Record]) -> Threes:
     return found
 
 
+def backlogs_of(records: Iterable[Record]) -> Backlogs:
+    """Cycles that two forms take for what each of them would do in one, once they gathered.
+
+    The error has in it by how much the two orders differ: where ports are chosen early, what is last in one
+    may issue sooner than others, and later in the other.
+    """
+    found: dict[frozenset[str], dict[str, tuple[list[Record], list[Record]]]] = {}
+    for r in records:
+        if r.quantity == BACKLOG:
+            orders = found.setdefault(frozenset((r.form, r.source)), {})
+            orders.setdefault(r.form, ([], []))[blocked(r.variant) > 1].append(r)
+    told = {pair: [_slope(*some) for some in orders.values() if all(some)] for pair, orders in found.items()}
+    return {pair: _either(slopes) for pair, slopes in told.items() if slopes}
+
+
+def _either(looks: Sequence[Look]) -> Look:
+    """The mean of some readings of the same."""
+    values = [look.value for look in looks]
+    apart = (max(values) - min(values)) / 2
+    return Look(fmean(values), math.hypot(apart, max(look.error for look in looks)))
+
+
+def _slope(few: Sequence[Record], many: Sequence[Record]) -> Look:
+    """Cycles for each instance more, times those that both forms alone do in a cycle."""
+    each = min(together(r.variant) for r in few)
+    counts = [fmean(together(r.variant) for r in some) / each for some in (few, many)]
+    times = [fmean(r.cycles for r in some) for some in (few, many)]
+    error = math.hypot(_WHOLE, *(fmean(r.spread for r in some) for some in (few, many)))
+    cycles = counts[1] - counts[0]
+    return Look((times[1] - times[0]) / cycles, error / cycles)
+
+
 def _least_ratios(records: Iterable[Record]) -> dict[frozenset[str], dict[int, float]]:
     found: dict[frozenset[str], dict[int, float]] = {}
     for r in records:
@@ -123,7 +161,8 @@ def grouped_by_time(blockers: Blockers, pairs: Pairs) -> Grouping:
 class Classes:
     """The classes by their representatives, with the candidates that they are made of and times of pairs.
 
-    `knees` are times of pairs that fill ports together, `threes` of three that share some.
+    `knees` are times of pairs that fill ports together, `threes` of three that share some, `backlogs` of
+    forms that gathered before they issued.
     """
 
     def __init__(
@@ -134,8 +173,9 @@ class Classes:
         pairs: Pairs,
         knees: Knees | None = None,
         threes: Threes | None = None,
+        backlogs: Backlogs | None = None,
     ) -> None:
-        self.knees, self.threes = knees or {}, threes or {}
+        self.knees, self.threes, self._backlogs = knees or {}, threes or {}, backlogs or {}
         self.table = table
         self.blockers = blockers
         self.members, self.uncompared = grouping
@@ -156,6 +196,16 @@ class Classes:
         """Register files of each class."""
         groups = self.blockers.items()
         return {name: frozenset(f) for (f, _), group in groups for name in group if name in self.members}
+
+    def backlogs(self, one: str, other: str) -> list[Look]:
+        """Cycles of two classes for what each would do in one, once their instances gathered."""
+        mine, others = self.members[one], self.members[other]
+        pairs = (frozenset(pair) for pair in product(mine, others)) if self._backlogs else ()
+        return [self._backlogs[pair] for pair in pairs if pair in self._backlogs]
+
+    def only_moves(self, name: str) -> bool:
+        """Whether a class has nothing but moves between registers."""
+        return all(is_move(self.table[member]) for member in self.members[name])
 
     @cached_property
     def compared(self) -> frozenset[str]:

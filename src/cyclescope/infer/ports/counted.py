@@ -137,6 +137,7 @@ class CountedEvidence:
     units: Mapping[str, Remark] = {}
     sure: Mapping[str, float] = {}
     fillings: Sequence[ClassCounts] = ()
+    hidden: Sequence[tuple[str, str]] = ()
     crowded = late = frozenset[str]()  # counts are of micro-operations, not of turns
 
     def __init__(self, classes: Classes, counters: Counters) -> None:

@@ -62,6 +62,10 @@ class PortEvidence(Protocol):
         """Two or three classes each, with instances in a cycle that would tell how many ports they share."""
 
     @property
+    def hidden(self) -> Sequence[tuple[str, str]]:
+        """Classes that may have numbers of ports together which the front end hides."""
+
+    @property
     def crowded(self) -> frozenset[str]:
         """Classes whose ports lose a turn to results that come later than theirs."""
 

@@ -15,6 +15,7 @@ from cyclescope.infer.likelihood.evidence import (
     count_of,
     evidence_of,
     filling,
+    is_hidden,
     paired,
     sides_of,
 )
@@ -30,7 +31,6 @@ from cyclescope.infer.ports.candidates import (
     domains,
     flags_by_mnemonic,
     is_locked,
-    is_move,
     memory_of,
     updates,
 )
@@ -172,11 +172,7 @@ class TimedEvidence:
         mine = self._class(name)
         beside = [o for o in others if o != name and self._class(o).sides == mine.sides]
         wide = [o for o in beside if self.classes.widths[o] >= mine.width]
-        return bool(beside) and self._only_moves(name) and all(map(self._only_moves, wide))
-
-    def _only_moves(self, name: str) -> bool:
-        """Whether a class has nothing but moves between registers."""
-        return all(is_move(self.table[member]) for member in self.classes.members[name])
+        return bool(beside) and self.classes.only_moves(name) and all(map(self.classes.only_moves, wide))
 
     def _fills_the_front_end(self, name: str, others: Sequence[str]) -> bool:
         """Whether what limits a class may be renaming: nearly as many as the front end has slots run.
@@ -273,6 +269,11 @@ class TimedEvidence:
                  for some in filling(self._class(e.first), self._class(e.second), e, self.width)]  # fmt: skip
         return [*pairs, *told_by_three(self.structure.sets, self._evidence, self.width, PAIR_ERROR)]
 
+    @cached_property
+    def hidden(self) -> list[tuple[str, str]]:
+        """Classes that may have numbers of ports together which the front end hides."""
+        return [(e.first, e.second) for e in self._evidence if is_hidden(e, self.width)]
+
     def _class(self, name: str) -> Class:
         return Class(name, self.classes.widths[name], sides_of(self.classes.files[name], _SIDES))
 
@@ -288,9 +289,10 @@ class TimedEvidence:
         ratio = self.classes.pairs.get(both)
         together = None if ratio is None else Look(ratio, PAIR_ERROR)
         knees = {n: Look(time, PAIR_ERROR) for n, time in self.classes.knees.get(both, {}).items()}
+        backlogs = self.classes.backlogs(one.name, other.name)
         inside = self.readings(one.name).get(other.name, ()), self.readings(other.name).get(one.name, ())
         late = any(self._is_late(*pair) for pair in ((one.name, other.name), (other.name, one.name)))
-        return ClassPair(one, other, together, *inside, LATE_TURNS if late else 1.0, knees)
+        return ClassPair(one, other, together, *inside, LATE_TURNS if late else 1.0, knees, backlogs)
 
     def _tells(self, one: str, other: str) -> bool:
         """Whether what one class costs another is a matter of ports that both may have: not of memory's."""
