@@ -33,6 +33,8 @@ class CoreAnswer(StrEnum):
     PRESENT = "present"
     ABSENT = "absent"
     ALIASED = "aliased"  # a load waits for a store to another page, at the same place in it
+    IN_ORDER = "in order"  # an instruction waits until all older ones have begun
+    OUT_OF_ORDER = "out of order"
     VALUE = "value"  # the value is the answer
 
 

@@ -16,6 +16,9 @@
 #ifndef STALL_SECONDS
 #define STALL_SECONDS 8
 #endif
+/* A calibration runs no code of others, which might hang: beside busy programs, with a slow clock or under an
+ * emulator, it takes as long as it takes. */
+#define CLOCK_STALL_SECONDS (8 * STALL_SECONDS)
 #define LISTENER_SECONDS 0.1 /* between two looks whether anybody still listens */
 
 #define CLOCK_SECONDS 0.5 /* that a calibration is used for, in which the frequency may change */
@@ -91,6 +94,7 @@ static void end_if_alone(pid_t worker)
 static int await(pid_t worker, uint32_t first, uint32_t items)
 {
     uint32_t seen = first, disturbed = shared->disturbed;
+    double patience = items ? STALL_SECONDS : CLOCK_STALL_SECONDS;
     double since = now(), looked = since;
     const struct timespec pause = {0, 200000};
     for (int status;;) {
@@ -101,7 +105,7 @@ static int await(pid_t worker, uint32_t first, uint32_t items)
         if (progress > seen && progress <= items) {
             seen = progress;
             since = time;
-        } else if (time - since > STALL_SECONDS) {
+        } else if (time - since > patience) {
             kill(worker, SIGKILL);
         }
         if (shared->disturbed != disturbed) {

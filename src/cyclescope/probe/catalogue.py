@@ -62,7 +62,7 @@ from cyclescope.probe.memory import (
     renaming,
 )
 from cyclescope.probe.question import Probe
-from cyclescope.probe.sizes import code_lines, decoded, in_flight
+from cyclescope.probe.sizes import code_lines, decoded, in_flight, issue_order
 
 PROBES: Mapping[str, Probe] = {
     module.PROBE.name: module.PROBE
@@ -84,6 +84,7 @@ PROBES: Mapping[str, Probe] = {
         stack,
         scheduler,
         partial,
+        issue_order,
         in_flight,
         dispatch,
         decoded,

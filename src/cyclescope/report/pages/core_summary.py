@@ -66,8 +66,9 @@ _CARD: tuple[tuple[str, tuple[_Number | _Counts, ...]], ...] = (
     ),
     (
         "in flight",
-        tuple(
-            _Number(title, "in-flight", (subject,))
+        (
+            _Number("instructions begin", "issue-order", ("multiplications", "vector additions")),
+            *(_Number(title, "in-flight", (subject,))
             for title, subject in (
                 ("anything (NOPs)", "NOPs"),
                 ("anything (mixes)", "instructions of any kind"), ("additions", "additions"),
@@ -75,7 +76,7 @@ _CARD: tuple[tuple[str, tuple[_Number | _Counts, ...]], ...] = (
                 ("loads", "loads"), ("stores", "stores"), ("branches not taken", "branches not taken"),
                 ("additions that wait", "additions that wait"),
                 ("vector additions that wait", "vector additions that wait"),
-            )
+            )),
         ),
     ),
     (
