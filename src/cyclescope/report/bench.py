@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from cyclescope.report.card import EMULATED
 SCHEMA_VERSION = 1
 NOT_KNOWN = "n/a"
 EMULATION = "emulated"  # in place of a verdict
+
+_REPEATED, _INSIDE = re.compile(r"\d+\*\|[^|]*\|"), "\0"
 
 
 class Aggregate(NamedTuple):
@@ -101,6 +104,13 @@ def _rounded(cycles: float) -> float:
     return round(cycles, 4)
 
 
+def code_lines(code: str) -> list[str]:
+    """Code by lines: what is repeated (`3*|add rax, rbx; nop|`) is in one."""
+    kept = _REPEATED.sub(lambda found: found[0].replace(";", _INSIDE), code)
+    lines = (line.strip() for line in kept.replace(";", "\n").splitlines())
+    return [line.replace(_INSIDE, ";") for line in lines if line]
+
+
 def bench_text(
     label: str, kernel: Kernel, measured: Measurement, unroll: int, machine: str, frequency: float,
     emulated: bool = False, aggregates: Sequence[Aggregate] = (), counted: Counted = NOTHING_COUNTED,
@@ -108,7 +118,7 @@ def bench_text(
 ) -> str:  # fmt: skip
     """A measurement of a snippet in a few lines; of an emulator no number."""
     cycles = measured.cycles / unroll
-    lines = [line.strip() for line in label.replace(";", "\n").splitlines() if line.strip()]
+    lines = code_lines(label)
     if emulated:
         return "\n".join([*[f"    {line}" for line in lines], f"it runs on {machine}", EMULATED])
     copies = f", {unroll} copies per body" if unroll > 1 else ""
