@@ -1,8 +1,9 @@
 """How does a core schedule operations? The way that makes its readings likeliest.
 
 Every way of the simulated core predicts the kernels of the probe `scheduler` with the model that was
-measured: when ports are chosen, how many operations each gets in a cycle, how many results it writes, whether
-results are announced before they are sure, and on which ports. The likelihood of the readings chooses.
+measured: when ports are chosen, how many operations each gets in a cycle, how many results it writes,
+whether vector units send it some, whether results are announced before they are sure, and on which
+ports. The likelihood of the readings chooses.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
         if found is None:
             return NOT_TOLD
         writing = [found, *with_writeback(found, _of_additions(machine, table.isa))]
-        return _likeliest(machine, read, table, writing) or found
+        found = _likeliest(machine, read, table, writing) or found
+        return _likeliest(machine, read, table, [found, *with_crossing(found)]) or found
     except (BackendUnavailable, UnsupportedInstruction, UsageError):
         return NOT_TOLD
 
@@ -96,6 +98,13 @@ def with_writeback(way: Scheduling, ports: Ports) -> list[Scheduling]:
         return []
     patience = range(int(limits.PATIENCE.least), int(limits.PATIENCE.most) + 1)
     return [msgspec.structs.replace(way, writeback=Writeback(ports, cycles)) for cycles in patience]
+
+
+def with_crossing(way: Scheduling) -> list[Scheduling]:
+    """A way whose ports write what vector units send, too; none where ports write any number of results."""
+    if way.writeback is None:
+        return []
+    return [msgspec.structs.replace(way, writeback=msgspec.structs.replace(way.writeback, crossing=True))]
 
 
 def ways(machine: MachineModel, isa: str) -> list[Scheduling]:

@@ -88,11 +88,14 @@ class Writeback(msgspec.Struct, frozen=True, omit_defaults=True):
     """Ports (indices) each of which writes one result in a cycle at most.
 
     An operation does not start when its result would come together with an older one's. For `patience` cycles
-    younger ones start before it then, if theirs come in other cycles; after that none does.
+    younger ones start before it then, if theirs come in other cycles; after that none does. `crossing` says
+    that what vector units send to general registers is written by these ports without an operation that is
+    dealt to them: it comes in the place of a result of one cycle.
     """
 
     ports: tuple[int, ...]
     patience: int = 0
+    crossing: bool = False
 
 
 class Core(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -143,7 +143,8 @@ def writeback_text(writeback: Writeback, names: Sequence[str]) -> str:
     """Which ports write one result in a cycle, and what passes those that wait for that."""
     cycles = f"{writeback.patience} cycle{'' if writeback.patience == 1 else 's'}"
     after = f"; younger ones start before what waits for that, for {cycles}" if writeback.patience else ""
-    return f"each of {port_set(writeback.ports, names)} writes one result in a cycle{after}"
+    others = ", also of those that vector units send" if writeback.crossing else ""
+    return f"each of {port_set(writeback.ports, names)} writes one result in a cycle{others}{after}"
 
 
 def wakeup_text(wakeup: Wakeup, names: Sequence[str]) -> str:

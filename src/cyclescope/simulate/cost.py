@@ -20,7 +20,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import mnemonics
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
-from cyclescope.simulate.units import Units, result_of
+from cyclescope.simulate.units import BROUGHT, Units, result_of
 
 ZERO, BREAKING = "zero", "breaking"
 USUAL_LATENCY = 1.0  # cycles where the model says nothing: what most instructions take, on any core
@@ -97,6 +97,11 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
             return False
         name = self.form.mnemonic
         return name in mnemonics("exchanges") or (name in mnemonics("sums") and source.name == "op2")
+
+    @cached_property
+    def writes_register(self) -> bool:
+        """Whether a result goes to a register: flags alone take no place of one."""
+        return any(node.part == "register" for node in self.targets)
 
     @cached_property
     def is_for_each(self) -> bool:
@@ -341,8 +346,10 @@ def _work(
         copy = Work(0, 1, every, early if is_load else leads, is_load)
         if is_store or (passes and every == memory):  # nothing waits for what only stores
             copy = Work(0, 1, 0 if passes else memory, late)
-        elif units.results and not is_load:
+        elif units.results and not is_load and ends.writes_register:
             copy = msgspec.structs.replace(copy, result=result_of(op, cost, units.results))
+            if units.brings(ends.form, op, operations):
+                copy = msgspec.structs.replace(copy, result=BROUGHT)
         copies = _copies(op, copy, len(operations))
         work += copies if is_load or is_store else _staged(copies)
     return sorted(_with_slack(work), key=lambda op: not op.early)  # a core in order issues them as they stand

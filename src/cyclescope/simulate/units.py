@@ -7,21 +7,27 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.register import domain
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 
 Ports = tuple[int, ...]
 
+BROUGHT = -1  # cycles to the result of an operation that writes what another unit made
+
 
 class Units(msgspec.Struct, frozen=True):
     """Port sets of the operations that load and store, as the machine's plain moves have them.
 
-    `results` has the cycles to the result of an operation by its ports, where it matters when it comes.
+    `results` has the cycles to the result of an operation by its ports, where it matters when it comes;
+    `crossed` are the ports that write what vector units made without an operation that is dealt to them.
     """
 
     loads: frozenset[Ports]
     stores: frozenset[Ports]
     results: Mapping[Ports, int] = {}
+    crossed: Ports = ()
 
     @classmethod
     def of(cls, machine: MachineModel) -> Units:
@@ -29,7 +35,22 @@ class Units(msgspec.Struct, frozen=True):
         roles = instruction_set(machine.isa).roles
         loads, stores = (roles.load, *roles.loads), (roles.store, *roles.stores)
         results = usual_results(machine.forms.values()) if machine.core.writeback else {}
-        return cls(_port_sets(machine, loads), _port_sets(machine, stores), results)
+        writeback = machine.core.writeback
+        crossed = writeback.ports if writeback and writeback.crossing else ()
+        return cls(_port_sets(machine, loads), _port_sets(machine, stores), results, crossed)
+
+    def brings(self, form: InstructionForm, operation: Operation, others: Iterable[Operation]) -> bool:
+        """Whether an operation of a form writes into a general register what vector units made."""
+        if not self.crossed or not set(operation.ports) <= set(self.crossed):
+            return False
+        files = [(domain(op.cls), op) for op in form.operands if op.is_register and not op.implicit]
+        written = any(file == "r" and op.write for file, op in files)
+        computed = any(file == "v" and op.read for file, op in files)
+        return written and (computed or any(self._is_elsewhere(other) for other in others))
+
+    def _is_elsewhere(self, operation: Operation) -> bool:
+        memory = operation.ports in self.loads or operation.ports in self.stores
+        return not memory and not set(operation.ports) & set(self.crossed)
 
 
 def _port_sets(machine: MachineModel, forms: Iterable[str]) -> frozenset[Ports]:

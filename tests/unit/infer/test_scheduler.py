@@ -13,13 +13,24 @@ from cyclescope.infer import scheduler
 from cyclescope.infer.scheduler import NOT_TOLD, Scheduling, predicted, scheduling_of, ways
 from cyclescope.isa.table import load_table
 from cyclescope.model.facts import SCHEDULER, CoreAnswer, Fact
-from cyclescope.model.machine import BINDINGS, EVENLY, GROUPED, IDEAL, ROUND_ROBIN, STATIC, Wakeup, Writeback
+from cyclescope.model.machine import (
+    BINDINGS,
+    EVENLY,
+    GROUPED,
+    IDEAL,
+    ROUND_ROBIN,
+    STATIC,
+    Operation,
+    Wakeup,
+    Writeback,
+)
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
 from tests.support.made.probed import NOISE
 
 CORES = {"skylake": "x86-64", "neoverse-v2": "aarch64", "sifive-p670": "riscv64"}
+SENDING = "PMOVMSKB (R64, XMM)"  # what a vector unit makes, to a general register
 SEED = random.SystemRandom().randrange(1 << 30)
 
 
@@ -192,6 +203,20 @@ def test_ports_that_write_one_result_in_a_cycle_are_told(table):
     backend = SimulatedBackend(known, EVENLY, noise=msgspec.structs.replace(NOISE, seed=SEED))
     (asked,) = ask([PROBES["scheduler"]], backend, table)
     assert scheduling_of(machine, asked.facts, table).writeback is not None, f"seed {SEED}"
+
+
+@pytest.mark.parametrize("crossing", [False, True])
+def test_ports_that_write_what_vector_units_send_are_told(table, crossing):
+    machine = load_model("znver3")
+    (shift,) = machine.forms["RORX (R64, R64, I8)"].operations
+    ports = tuple(sorted(machine.forms["ADD_01 (R64, R64)"].operations[0].ports))
+    sent = msgspec.structs.replace(machine.forms[SENDING], operations=(Operation(shift.ports, 2.0),))
+    machine = msgspec.structs.replace(machine, forms={**machine.forms, SENDING: sent})
+    way = Scheduling(EVENLY, single=ports, writeback=Writeback(ports, 4, crossing))
+    known = msgspec.structs.replace(machine, core=way.of(machine.core))
+    backend = SimulatedBackend(known, EVENLY, noise=msgspec.structs.replace(NOISE, seed=SEED))
+    (asked,) = ask([PROBES["scheduler"]], backend, table)
+    assert scheduling_of(machine, asked.facts, table) == way, f"seed {SEED}"
 
 
 def test_ways_differ_in_what_ports_can_tell(skylake, table):

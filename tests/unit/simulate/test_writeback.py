@@ -5,9 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.model.machine import EVENLY, IDEAL, FormCost, Operation
+from cyclescope.model.machine import EVENLY, IDEAL, FormCost, Operation, Writeback
+from cyclescope.session.machines import load_model
+from cyclescope.simulate.cost import template
 from cyclescope.simulate.engine import Engine, Layout, Template
-from cyclescope.simulate.units import result_of, usual_results
+from cyclescope.simulate.units import BROUGHT, Units, result_of, usual_results
 from tests.support.made.cores import loop, work
 
 LONG, SHORT = 3, 1  # cycles to the result
@@ -73,3 +75,54 @@ def test_operations_make_results_as_most_do_that_are_alone_on_their_ports():
     assert [result_of(op, costs[4], usual) for op in pair] == [1, 3]
     assert result_of(fast[0], costs[2], usual) == 5
     assert result_of(Operation((2,)), FormCost(1, (Operation((2,)),)), usual) == 0
+
+
+def test_what_vector_units_send_takes_the_place_of_a_result_of_one_cycle():
+    """It holds up neither longer operations nor those that write none, and no port is taken for it."""
+    engine = Engine(msgspec.structs.replace(PORT, width=2))
+    for results, starts in (
+        ((BROUGHT, SHORT), [1, 2]),
+        ((BROUGHT, LONG), [1, 1]),
+        ((BROUGHT, 0), [1, 1]),
+        ((BROUGHT, BROUGHT), [1, 2]),
+        ((SHORT, BROUGHT), [1, 2]),
+    ):
+        body = loop(engine, *making(*results))
+        assert [operations[0][0] for operations in engine.trace(body, 1).operations] == starts, results
+
+
+def test_ports_are_dealt_without_looking_at_what_vector_units_send():
+    layout = Layout(width=4, ports=2, policy=EVENLY, writing=3)
+    engine = Engine(layout)
+    both = [
+        (Template(1, (), (), (work(0, 1, feeds=0, result=cycles),)),)
+        for cycles in (BROUGHT, SHORT, BROUGHT, SHORT)
+    ]
+    rows = engine.trace(loop(engine, *both), 1).operations
+    assert [operations[0][1] for operations in rows] == [0, 0, 1, 1]
+
+
+def test_what_vector_units_send_is_known_by_its_registers_and_ports(table):
+    vector, general, load = Operation((2,)), Operation((0, 1)), Operation((3,))
+    units = Units(frozenset({(3,)}), frozenset(), {(0, 1): 1}, (0, 1))
+    for form, operations, brought in (
+        ("PMOVMSKB (R64, XMM)", (general,), True),
+        ("CVTTSD2SI (R32, M64)", (load, general, vector), True),
+        ("POPCNT (R32, M32)", (load, general), False),
+        ("PINSRB (XMM, R32, I8)", (general, vector), False),
+        ("ADD_01 (R64, R64)", (general,), False),
+    ):
+        assert units.brings(table[form], general, operations) == brought, form
+    assert not units.brings(table["PMOVMSKB (R64, XMM)"], vector, (vector,))
+    assert not msgspec.structs.replace(units, crossed=()).brings(
+        table["PMOVMSKB (R64, XMM)"], general, (general,)
+    )
+
+
+def test_flags_alone_are_no_result_that_a_port_writes(table):
+    machine = load_model("znver3")
+    core = msgspec.structs.replace(machine.core, binding=EVENLY, writeback=Writeback((0, 1, 2, 3), 4))
+    units = Units.of(msgspec.structs.replace(machine, core=core))
+    for form, results in (("CMP_39 (R64, R64)", {0}), ("SUB_29 (R64, R64)", {1})):
+        made = template(table[form], machine.forms[form], core, units)
+        assert {operation.result for operation in made.work} == results, form

@@ -12,7 +12,7 @@ static int32_t followers(const struct run *r, int32_t number, uint64_t *sets)
         const struct instruction *ins = &r->p->body[index];
         for (; o < ins->form->operations && count < FOLLOWERS; o++) {
             uint64_t ports = r->p->ports[ins->first_operation + o];
-            if (!(ports & ~r->core->single))
+            if (!(ports & ~r->core->single) && ins->form->operation[o].result != BROUGHT)
                 sets[count++] = ports;
         }
         index = index + 1 < r->p->count ? index + 1 : 0;

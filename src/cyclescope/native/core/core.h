@@ -23,6 +23,7 @@
 /* How operations are bound to ports. */
 enum { IDEAL, STATIC, ROUND_ROBIN, GROUPED, EVENLY };
 enum { MICROCODED = 1 };                    /* flags of a template */
+enum { BROUGHT = -1 };                       /* as the result of an operation: another unit makes it */
 enum { FAILED_INPUT = -1, FAILED_MEMORY = -2, FAILED_STUCK = -3 };
 
 struct operation {
@@ -30,7 +31,7 @@ struct operation {
     int32_t cycles; /* the port is busy, in parts */
     int32_t early;  /* the others and all targets wait for it, by way of its sources: a load */
     int32_t slack;  /* cycles that it waits when the instruction runs alone: latencies include them */
-    int32_t result; /* cycles after its start in which its port writes what it made, 0 where that is not known */
+    int32_t result; /* cycles after its start in which its port writes what it made; 0: nothing, or not known when */
     uint32_t feeds; /* targets that wait for it, as a set */
     int32_t *after; /* per source: parts between its arrival and readiness, or NEVER */
     uint32_t announced; /* targets that are there a cycle after it, wherever the sources are */

@@ -108,13 +108,23 @@ static uint64_t left_of(const struct run *r, uint64_t ports)
     return left || taken ? left : own;
 }
 
+/* Whether another unit makes what an operation writes: its port is not chosen with those of others. */
+static int is_brought(const struct run *r, int32_t number)
+{
+    const struct operation *what = &r->p->body[r->position].form->operation[number];
+    return what->result == BROUGHT;
+}
+
 static int32_t chosen(struct run *r, int32_t at)
 {
+    int32_t number = at - r->p->body[r->position].first_operation;
+    if (is_brought(r, number))
+        return in_turn(r, r->p->ports[at], r->p->classes[at]);
     uint64_t ports = left_of(r, r->p->ports[at]);
     if (!ports)
         return NONE;
     if (r->core->ahead)
-        ports = leaving(r, ports, at - r->p->body[r->position].first_operation);
+        ports = leaving(r, ports, number);
     switch (r->core->policy) {
     case STATIC:
         return least_loaded(r, ports);
@@ -168,7 +178,7 @@ int bind_all(struct run *r, int64_t sequence)
         ops[o].refused = 0;
         if (bind_one(r, at, &ops[o])) {
             count(r, &ops[o], 1);
-            if (ops[o].port != NONE) {
+            if (ops[o].port != NONE && !is_brought(r, o)) {
                 before[o] = r->got_last[ops[o].port];
                 last[o] = r->last[ops[o].port];
                 r->last[ops[o].port] = (struct last){r->now + 1, sequence};
@@ -180,7 +190,7 @@ int bind_all(struct run *r, int64_t sequence)
         while (o--) {
             count(r, &ops[o], -1);
             r->turn[r->p->classes[ins->first_operation + o]] = (uint8_t)ops[o].ready;
-            if (ops[o].port == NONE)
+            if (ops[o].port == NONE || is_brought(r, o))
                 continue;
             r->got_last[ops[o].port] = before[o];
             r->last[ops[o].port] = last[o];
@@ -200,7 +210,8 @@ void start(struct run *r, uint64_t key, int32_t rank)
     const struct instruction *ins = &r->p->body[i->index];
     struct pending *op = &operations_of(r, slot)[o];
     int64_t from = r->busy_at[rank] > r->now * ONE ? r->busy_at[rank] : r->now * ONE;
-    r->busy_at[rank] = from + ins->form->operation[o].cycles;
+    if (ins->form->operation[o].result != BROUGHT)
+        r->busy_at[rank] = from + ins->form->operation[o].cycles;
     r->issued[port]++;
     count(r, op, -1);
     op->issued = r->now;

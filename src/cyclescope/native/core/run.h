@@ -59,6 +59,7 @@ struct run {
     int64_t busy_at[PORTS];
     uint64_t results[PORTS]; /* cycles from `written_from` on in which each port writes a result, as a set */
     int64_t written_from[PORTS];
+    int64_t short_at[PORTS]; /* one more than the cycle in which each port started what writes in the next one */
     int64_t issued[PORTS];
     int64_t oldest_waiting; /* in order: the first instruction with operations not issued */
     int32_t position, ready; /* of the next instruction in the body; operations in heaps */

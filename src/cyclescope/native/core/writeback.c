@@ -8,10 +8,15 @@ static int takes_result(struct run *r, int32_t port, int32_t after)
 {
     r->results[port] = results_of(r, port);
     r->written_from[port] = r->now;
-    if (!after || after >= RESULTS)
-        return 1;
-    if (r->results[port] >> after & 1)
+    if (after > 0 && after < RESULTS && r->results[port] >> after & 1)
         return 0;
+    if (after == BROUGHT || after == 1) {
+        if (r->short_at[port] == r->now + 1)
+            return 0;
+        r->short_at[port] = r->now + 1;
+    }
+    if (after <= 0 || after >= RESULTS)
+        return 1;
     r->results[port] |= 1ull << after;
     return 1;
 }

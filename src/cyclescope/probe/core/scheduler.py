@@ -20,7 +20,7 @@ from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdi
 CHAINED = "chained"
 _READ, _MAKE, _IDLE, _PASS = "reading", "making", "idle", "passing"
 _SHIFT, _SHIFTED, _SHIFT_MAKE, _SLOW = "chained shift", "shift reading", "making shift", "slow making"
-_CHOOSE = "choosing"
+_CHOOSE, _BRING = "choosing", "bringing"
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     "x86-64": {
         CHAINED: "ADD_01 (R64, R64): {} h", _READ: "CMP_39 (R64, R64): {} h",
@@ -28,7 +28,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
         _PASS: "LEA_B_D8 (R64): {1} {0} +8",
         _SHIFT: "SHL (R64, I8): {} #1", _SHIFTED: "RORX (R64, R64, I8): f {} #1",
         _SHIFT_MAKE: "RORX (R64, R64, I8): {} h #1", _SLOW: "IMUL (R64, R64, I8): {} h #3",
-        _CHOOSE: "CMOVZ (R64, R64): {} h",
+        _CHOOSE: "CMOVZ (R64, R64): {} h", _BRING: "PMOVMSKB (R64, XMM): {} h",
     },
     "aarch64": {
         CHAINED: "ADDXrs: {0} {0} h #0", _READ: "ADDXrs: f {0} h #0",
@@ -105,6 +105,10 @@ _ROUNDS: tuple[tuple[tuple[str, str], ...], ...] = (
             (*4 * (_SHIFT_MAKE,), *3 * (_SLOW,)),
             (*4 * (_SLOW,), *4 * (_SHIFT_MAKE,)),
         )
+    ),
+    *(  # what vector units send to the ports of operations that were dealt without it
+        ((_BRING, "a"), *zip(many, "bcde", strict=False))
+        for many in (2 * (_MAKE,), 3 * (_MAKE,), 4 * (_MAKE,), 3 * (_SHIFT_MAKE,), (_SLOW,), 2 * (_SLOW,))
     ),
 )
 
