@@ -123,7 +123,7 @@ def test_drawn_blocks_have_everything_that_is_compared():
         any(one.distance > 2 for one in passages), any(one.between for one in passages),
         any(one.offset for one in passages), any(memory.chunks > 1 for memory in found),
         any(memory.banks for memory in found), any(memory.crossing for memory in found),
-        any(memory.chunks % 1 for memory in found),
+        any(memory.chunks % 1 for memory in found), any(memory.longer for memory in found),
     ]  # fmt: skip
     assert all(seen), seen
     assert 0 < refused < len(found) / 4, "parts of words, and shifts out of numbers"

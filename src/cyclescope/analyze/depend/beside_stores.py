@@ -12,12 +12,15 @@ from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.model.behaviour.published import BesideStores
 
 
-def beside_stores(costs: Sequence[PlacedCost], core: Sequence[BesideStores]) -> float:
-    """Cycles of one iteration's loads and stores of a size, the most of all sizes; 0 without one of both."""
+def beside_stores(costs: Sequence[PlacedCost], core: Sequence[BesideStores], longer: float) -> float:
+    """Cycles of one iteration's loads and stores of a size, the most of all sizes; 0 without one of both.
+
+    So much `longer` its loads take for bytes in two lines.
+    """
     found = 0.0
     for one in core:
         same = [access for placed in costs for access in placed.form.accesses if access.size == one.size]
         loads, stores = sum(access.read for access in same), sum(access.write for access in same)
         if loads and stores:
-            found = max(found, loads * one.load + stores * one.store)
+            found = max(found, loads * one.load + stores * one.store + longer)
     return found

@@ -31,6 +31,7 @@ from cyclescope.analyze.depend.traffic import (
     cycles_of_banks,
     cycles_of_chunks,
     cycles_of_crossing,
+    longer_across,
     moving,
 )
 from cyclescope.isa.dataflow import AMOUNT
@@ -59,13 +60,15 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
     """What a block does to memory: loads of what it stored, and cycles in which its `chunks` of stores leave.
 
     `banks` are the cycles of one iteration in which the loads of the busiest bank of the cache are done,
-    `crossing` those of all loads, or all stores, where some have bytes in two lines.
+    `crossing` those of all loads, or all stores, where some have bytes in two lines, and `longer` by how many
+    loads take longer for that.
     """
 
     passages: tuple[Passage, ...] = ()
     chunks: float = 0.0
     banks: float = 0.0
     crossing: float = 0.0
+    longer: float = 0.0
 
 
 def through_memory(
@@ -94,13 +97,14 @@ def through_memory(
             cycles_of_crossing(found.moving(write), crossing) if crossing else 0.0
             for write, crossing in zip((False, True), crossings, strict=True)
         ),
+        longer_across(found.moving(write=False), crossings[0]) if crossings[0] else 0.0,
     )
 
 
 def memory_of(found: MemoryFound) -> Memory:
     """The same by compiled code."""
     passages = [Passage((a, b), (c, d), e, f, g) for a, b, c, d, e, f, g in found.passages]
-    return Memory(tuple(passages), found.chunks, found.banks, found.crossing)
+    return Memory(tuple(passages), found.chunks, found.banks, found.crossing, found.longer)
 
 
 class _Stored(msgspec.Struct, frozen=True, gc=False):

@@ -192,6 +192,19 @@ def cycles_of_crossing(accesses: Sequence[MovingAccess], crossing: LineCrossing)
     return max(len(accesses) * crossing.each + share * crossing.extra, wide) if share else 0.0
 
 
+def longer_across(loads: Sequence[MovingAccess], crossing: LineCrossing) -> float:
+    """By how many cycles loads take longer for bytes in two lines."""
+    longer, sizes = 0.0, {one.size: one for one in crossing.wide}
+    for one in loads:
+        if one.step is None:
+            continue
+        size, extra = sizes.get(one.access.size), crossing.extra
+        if size:
+            extra = (size.halves if one.is_halved else size.across) - size.inside
+        longer += _share_across(one, crossing.line) * extra
+    return longer
+
+
 def _share_across(access: MovingAccess, line: int) -> float:
     """The share of iterations in which an access has bytes in two lines."""
     rounds = access.period(line)

@@ -111,7 +111,8 @@ EFFECTS = (
     Effect(name="late_loads", words="loads that come late among others", data=Data.THROUGHPUT, assumed=True,
            needs=traits.LOADS_GENERAL, cycles=lambda s: late_loads(s.graph, s.behaviour.late_loads)),
     Effect(name="beside_stores", words="wide loads beside stores", data=Data.THROUGHPUT, assumed=True,
-           needs=traits.STORES_VECTORS, cycles=lambda s: beside_stores(s.costs, s.behaviour.beside_stores)),
+           needs=traits.STORES_VECTORS, cycles=lambda s: beside_stores(
+               s.costs, s.behaviour.beside_stores, s.graph.through.longer)),
     Effect(name="stack_reads", words="operations on the stack pointer", data=Data.THROUGHPUT, assumed=True,
            needs=traits.POINTED,
            cycles=lambda s: s.behaviour.stack_reads * sum(one.variant.pointed for one in s.costs)),

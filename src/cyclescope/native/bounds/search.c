@@ -311,8 +311,10 @@ static int find_cycles(struct search *s, const struct memory_core *core, int loa
     if (!status && loads && core->banks.width)
         status = cycles_of_banks(s->a, &s->last, &core->banks, &out->banks);
     double crossing[2] = {0, 0};
-    if (loads && core->crossing.line)
+    if (loads && core->crossing.line) {
         crossing[0] = cycles_of_crossing(&s->last, 0, &core->crossing);
+        out->longer = longer_across(&s->last, &core->crossing);
+    }
     if (stores && core->store_crossing.line)
         crossing[1] = cycles_of_crossing(&s->last, 1, &core->store_crossing);
     out->crossing = crossing[1] > crossing[0] ? crossing[1] : crossing[0];

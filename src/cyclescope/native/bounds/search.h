@@ -184,7 +184,7 @@ struct memory_core {
 };
 
 struct memory {
-    double chunks, banks, crossing; /* cycles */
+    double chunks, banks, crossing, longer; /* cycles; the last by which loads take longer for bytes in two lines */
     int64_t found;                  /* ways through memory */
 };
 
@@ -215,6 +215,7 @@ int cycles_of_parts(struct arena *a, const struct visits *v, const struct chunks
 
 int cycles_of_banks(struct arena *a, const struct accesses *moving, const struct banks *banks, double *cycles);
 double cycles_of_crossing(const struct accesses *moving, int write, const struct crossing *crossing);
+double longer_across(const struct accesses *moving, const struct crossing *crossing);
 
 static inline int64_t floor_division(int64_t a, int64_t b)
 {

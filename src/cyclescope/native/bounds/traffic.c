@@ -42,18 +42,41 @@ static double share_across(const struct access *access, int64_t line)
     return (double)across / (double)rounds;
 }
 
+/* What is known of loads of such a size by themselves, or NULL. */
+static const struct wide_loads *wide_as(const struct access *access, const struct crossing *crossing)
+{
+    for (int32_t n = 0; n < WIDE_SIZES; n++)
+        if (crossing->wide[n].size && crossing->wide[n].size == access->size)
+            return &crossing->wide[n];
+    return NULL;
+}
+
+/* By how much longer one takes by itself across lines. */
+static double wide_longer(const struct access *access, const struct wide_loads *wide)
+{
+    int64_t half = access->size / 2, step = access->is_followed ? access->step : 0;
+    int halves = access->is_followed && !(access->address->constant % half) && !(step % half);
+    return (halves ? wide->halves : wide->across) - wide->inside;
+}
+
 /* What a load takes by itself, of which a share is across lines; 0 for one that is not known to take longer. */
 static double wide_cycles(const struct access *access, const struct crossing *crossing, double share)
 {
-    int64_t half = access->size / 2, step = access->is_followed ? access->step : 0;
-    for (int32_t n = 0; n < WIDE_SIZES; n++) {
-        const struct wide_loads *wide = &crossing->wide[n];
-        if (!wide->size || wide->size != access->size)
+    const struct wide_loads *wide = wide_as(access, crossing);
+    return wide ? wide->inside + share * wide_longer(access, wide) : 0;
+}
+
+double longer_across(const struct accesses *moving, const struct crossing *crossing)
+{
+    double longer = 0;
+    for (int32_t n = 0; n < moving->count; n++) {
+        const struct access *one = &moving->all[n];
+        if (one->write || !one->is_followed)
             continue;
-        int halves = access->is_followed && !(access->address->constant % half) && !(step % half);
-        return wide->inside + share * ((halves ? wide->halves : wide->across) - wide->inside);
+        const struct wide_loads *wide = wide_as(one, crossing);
+        longer += share_across(one, crossing->line) * (wide ? wide_longer(one, wide) : crossing->extra);
     }
-    return 0;
+    return longer;
 }
 
 double cycles_of_crossing(const struct accesses *moving, int write, const struct crossing *crossing)

@@ -72,7 +72,7 @@ class _Core(ctypes.Structure):
 
 class _Memory(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_double) for name in ("chunks", "banks", "crossing")),
+        *((name, ctypes.c_double) for name in ("chunks", "banks", "crossing", "longer")),
         ("found", ctypes.c_int64),
     ]
 
@@ -93,12 +93,13 @@ class Found(NamedTuple):
 
 
 class MemoryFound(NamedTuple):
-    """Rows of loads of what was stored, and cycles of one iteration: of chunks, banks, crossing."""
+    """Rows of loads of what was stored, and what `Memory` has of one iteration: all in cycles."""
 
     passages: list[Found]
     chunks: float
     banks: float
     crossing: float
+    longer: float
 
 
 class CompiledMemory:
@@ -179,7 +180,7 @@ class CompiledMemory:
             return None
         numbers = iter(rows[: out.found * len(Found._fields)])
         found = map(Found._make, zip(*[numbers] * len(Found._fields), strict=True))
-        return MemoryFound(list(found), out.chunks, out.banks, out.crossing)
+        return MemoryFound(list(found), out.chunks, out.banks, out.crossing, out.longer)
 
     def own_words(self, instructions: Sequence[BlockInstruction]) -> list[bytes]:
         """What each instruction has of its own, by its code where nothing else tells."""
