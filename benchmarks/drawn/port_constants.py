@@ -56,8 +56,10 @@ class Read:
             lambda quantities: list(store.records_of(quantities))
         )
 
-    def records_of(self, quantities: Iterable[str], forms: Sequence[str] | None = None) -> Sequence[Record]:
-        """Records of some quantities, of some forms or of all."""
+    def records_of(
+        self, quantities: Iterable[str], forms: Sequence[str] | None = None, rounds: bool = True
+    ) -> Sequence[Record]:
+        """Records of some quantities, of some forms or of all; `rounds` are kept in any case."""
         records = self._records(tuple(quantities))
         return records if forms is None else [record for record in records if record.form in {*forms}]
 

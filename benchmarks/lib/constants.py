@@ -21,7 +21,7 @@ import msgspec
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "cyclescope"
 JUDGES = ("edges", "interval", "layout", "levels", "looks", "pairs", "plateaus", "run", "turns",
-          "sizes/in_flight", "sizes/fillers")  # fmt: skip
+          "sizes/in_flight", "sizes/fillers", "sizes/issue_order")  # fmt: skip
 ROOMS = ("infer", "analyze", "session", "host/noise", *(f"probe/{one}" for one in JUDGES))
 JUDGED = ("infer", "analyze")  # whose numbers are counted: fewer is better
 LEFT_OUT = ("infer/ports",)  # asked by counted cores, and of its own benchmark: `port_constants`

@@ -216,7 +216,12 @@ def test_ports_that_write_what_vector_units_send_are_told(table, crossing):
     known = msgspec.structs.replace(machine, core=way.of(machine.core))
     backend = SimulatedBackend(known, EVENLY, noise=msgspec.structs.replace(NOISE, seed=SEED))
     (asked,) = ask([PROBES["scheduler"]], backend, table)
-    assert scheduling_of(machine, asked.facts, table) == way, f"seed {SEED}"
+    found = scheduling_of(machine, asked.facts, table).writeback
+    assert found is not None, f"seed {SEED}"
+    assert (found.ports, found.crossing) == (ports, crossing), f"seed {SEED}"
+    cycles = predicted(machine, table, way)
+    facts = [Fact(SCHEDULER, name, CoreAnswer.VALUE, value, 0.01) for name, value in cycles.items()]
+    assert scheduling_of(machine, facts, table) == way
 
 
 def test_ways_differ_in_what_ports_can_tell(skylake, table):

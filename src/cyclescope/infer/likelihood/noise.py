@@ -41,12 +41,10 @@ class Look(msgspec.Struct, frozen=True):
     together: bool = False
 
 
-_NO_LOOK = Look(0.0, 1.0)
-
-
 def told_by(looks: Sequence[Sequence[Look]], number: int) -> tuple[list[float], ...]:
     """Values and errors of the look of this number at each class, its share of all, and if it is together."""
-    some = [(one[number], 1 / len(one)) if number < len(one) else (_NO_LOOK, 0.0) for one in looks]
+    none = Look(0.0, 1.0)  # any, for it has no share
+    some = [(one[number], 1 / len(one)) if number < len(one) else (none, 0.0) for one in looks]
     return (
         [look.value for look, _ in some], [look.error for look, _ in some],
         [share for _, share in some], [float(look.together) for look, _ in some],
