@@ -20,7 +20,7 @@ from cyclescope.infer.ports.candidates import (
     stores,
     updates,
 )
-from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
+from cyclescope.infer.ports.front_end import EVEN, FrontEndFacts
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import BACKLOG, PAIRS, beside, blocked, together
 from cyclescope.measure.record import Record
@@ -55,10 +55,7 @@ def blockers_of(front_end: FrontEndFacts, widest: float) -> dict[tuple[str, int]
     best: dict[tuple[str, str, bool, int], tuple[tuple[object, ...], str]] = {}
     for form in candidates(front_end.table):
         form_id = form.id
-        if (
-            form_id not in front_end.throughputs
-            or not ONE_SLOT[0] < front_end.slots.get(form_id, 0.0) < ONE_SLOT[1]
-        ):
+        if form_id not in front_end.throughputs or not front_end.is_of_one_slot(form_id):
             continue
         rate = 1 / front_end.throughputs[form_id]
         width = round(rate)

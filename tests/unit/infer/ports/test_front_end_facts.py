@@ -12,14 +12,16 @@ from benchmarks.drawn.front_end import draw_core, judge
 from cyclescope.backend.loops import Loops
 from cyclescope.backend.simulated import QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign
-from cyclescope.infer.front_end.slots import Estimate, counted
+from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted
 from cyclescope.infer.front_end.width import FoundWidth
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports import front_end as module
+from cyclescope.infer.ports.classes import blockers_of
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.measure.record import FrontEndReadings, Reading
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MEASURED
+from cyclescope.remarks.front_end import Slots
 from cyclescope.remarks.remark import NOTHING
 from cyclescope.simulate.draw import draw_machine
 from cyclescope.simulate.front_end import FrontEnd
@@ -152,3 +154,16 @@ def test_what_the_renamer_executes_shows_no_set_of_ports(table, eliminated, file
     facts = FrontEndFacts(table, {moved: 1 / 6}, eliminated=(moved,) if eliminated else ())
     vars(facts).update(width=6.0, slots={moved: 1.0})
     assert facts.saturating == files
+
+
+def test_what_is_counted_as_different_numbers_is_no_blocking_instruction(table, monkeypatch):
+    """A form of one slot, or of two, is near one in some loops: whether it blocks ports would be luck."""
+    sure, disputed, two = "PSHUFD (XMM, XMM, I8)", "PSHUFW (MM, MM, I8)", "PABSB (XMM, XMM)"
+    counts = {
+        sure: SlotCount(1.02, 0.03, 1, 0.98, 1.05),
+        disputed: SlotCount(1.28, 0.03, None, 1.26, 2.11, Slots.APART.of(1.26, 2.11)),
+        two: SlotCount(1.98, 0.03, 2, 1.95, 2.02),
+    }
+    monkeypatch.setattr(FrontEndFacts, "counts", counts)
+    blockers = blockers_of(FrontEndFacts(table, dict.fromkeys(counts, 1 / 4)), 6)
+    assert [name for names in blockers.values() for name in names] == [sure]
