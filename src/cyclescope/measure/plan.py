@@ -396,5 +396,5 @@ def _loop_of(chain: Chain) -> int:
 
 def _kernel_of(coded: Sequence[Coded], state: MachineState, setup: bytes, flags: int) -> Kernel:
     body = tuple([instruction for instruction, _ in coded])
-    flags |= 0 if flags & CANARY else WATCHED
-    return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, flags, body)
+    watched = flags if flags & CANARY else flags | WATCHED
+    return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, watched, body)

@@ -30,7 +30,7 @@ uint8_t *build_loop(uint8_t *at, const uint8_t *body, size_t bytes, unsigned cop
 
 /* clusters.c */
 double median_of(const double *v, unsigned n); /* 0 where there are none */
-double scatter_of(const double *v, unsigned n); /* ticks, of two times or more */
+double scatter_of(const double *v, unsigned n); /* ticks, of three times or more */
 /* Like low_cluster, of times of one code that may scatter by more than a grain. */
 double low_cluster_of_its_own(const double *v, unsigned n, unsigned *members, double *width);
 

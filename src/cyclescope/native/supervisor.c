@@ -226,24 +226,30 @@ static int calibrate_once(const struct calibrate *request)
     }
 }
 
+/* The share of clean canaries on a CPU; less than 0 where the clock cannot be calibrated there. */
+static double looked_at(int cpu, double known)
+{
+    const struct calibrate request = {CLOCK_SAMPLES, 0, known};
+    setup.cpu = cpu;
+    if (calibrate_once(&request))
+        return -1;
+    keep_clock();
+    return clock_kept.calibration.clean_share;
+}
+
 /* Beside a neighbour that takes its half, a core looks like one of half the width, and what is measured there like
  * what such a core takes: some CPUs are looked at before there is a base, and the first quiet one is taken. */
 static void look_around(double known)
 {
-    const struct calibrate request = {CLOCK_SAMPLES, 0, known};
-    int best = setup.cpu, first = setup.cpu;
-    double most = 0;
-    for (int look = known > 0 ? LOOKS : 0; look < 2 * LOOKS && most < QUIET_SHARE; look++) {
-        int failed = calibrate_once(&request);
-        if (!failed)
-            keep_clock();
-        if (!failed && look >= LOOKS && clock_kept.calibration.clean_share > most) {
-            most = clock_kept.calibration.clean_share;
-            best = setup.cpu;
-        }
-        setup.cpu = cpu_next(setup.cpu);
-        if (setup.cpu == first && look >= LOOKS)
-            break;
+    int home = setup.cpu, best = home, cpu = home;
+    double most = -1;
+    for (int look = 0; look < LOOKS && !(known > 0); look++, cpu = cpu_next(cpu))
+        looked_at(cpu, known);
+    cpu = home;
+    for (int look = 0; look < LOOKS && most < QUIET_SHARE && (cpu != home || !look); look++, cpu = cpu_next(cpu)) {
+        double share = looked_at(cpu, known);
+        best = share > most ? cpu : best;
+        most = share > most ? share : most;
     }
     setup.cpu = best;
 }

@@ -104,3 +104,10 @@ def test_kernels_that_scatter_by_more_than_canaries_lose_few_samples(core, own, 
     assert {r.status for r in found.readings} == {OK}
     assert sum(r.rejected for r in found.readings) < lost * samples(found)
     assert off(found, bodies)[int(0.9 * len(found.readings))] < 0.01
+
+
+def test_few_samples_do_not_say_what_a_kernel_scatters_by(core, seed):
+    """Before there are ten, those count that differ by no more than canaries do."""
+    found = core((CHAIN, 0), ("aaa", 0), **FINE, OWN=40, rounds=200, SEED=seed)
+    early = [r for r in found.readings if r.accepted + r.rejected < 10]
+    assert len(early) < 0.15 * len(found.readings)

@@ -13,7 +13,7 @@ from cyclescope.measure.store import Store
 
 
 class LinksInARow(NamedTuple):
-    """KnownLinks in a row: cycles and conventions of those that are known, and the keys of others."""
+    """Links in a row: cycles and conventions of those that are known, and the keys of others."""
 
     value: float
     least: float
