@@ -17,10 +17,11 @@ from cyclescope.probe.code import Assembler, Setting, instruction
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import ask
-from cyclescope.probe.slots import slot_points
+from cyclescope.probe.slots import move_points, slot_points
 from cyclescope.simulate.draw import draw_machine
 from cyclescope.simulate.features import with_drawn_renamer
 
+_SIMPLE = "ADD_01 (R64, R64)", "PADDD (XMM, XMM)"  # whose ports moves have that are executed
 NOISE = Noise(jitter=0.0015, burst=0.35, step=32.0)
 
 
@@ -40,13 +41,16 @@ class Score(NamedTuple):
 def forms_of(probes: list[Probe], isa: str):
     """Every form that kernels of probes have."""
     table = load_table(isa)
-    lines = (t for p in probes for case in p.cases(isa) for point in case.points for t in point.lines)
+    points = (point for p in probes for case in p.cases(isa) for point in case.points)
+    lines = (line for point in (*points, *move_points(isa)) for line in point.lines)
     return list({form.id: form for form in (instruction(table, text).form for text in lines)}.values())
 
 
 def drawn(probes: list[Probe], seed: int, **more: int):
     """A drawn core with the forms of the probes, and a renamer of its own."""
     forms = forms_of(probes, "x86-64")
+    known, table = {form.id for form in forms}, load_table("x86-64")
+    forms += [table[name] for name in _SIMPLE if name not in known]
     return with_drawn_renamer(draw_machine(seed, forms, **more), forms, seed)
 
 

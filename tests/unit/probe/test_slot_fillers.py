@@ -47,10 +47,10 @@ def test_two_pairs_of_units_are_enough():
     found = shared_slots(6.0, 6.0, 6.0, 6.0)
     parts = [point.part for point in POINTS["x86-64"] if point.part.startswith("units")]
     found[parts[-1], 0] = Interval(-math.inf, 1.0, is_steady=False)
-    assert slots.rate_of_units("x86-64", Readings(found, {})).value == pytest.approx(6.0, abs=0.1)
+    assert slots.rate_of_slots("x86-64", Readings(found, {})).value == pytest.approx(6.0, abs=0.1)
     found[parts[-2], 0] = Interval(-math.inf, 1.0, is_steady=False)
     with pytest.raises(Unresolved, match="no mixes agree"):
-        slots.rate_of_units("x86-64", Readings(found, {}))
+        slots.rate_of_slots("x86-64", Readings(found, {}))
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,85 @@ def test_slots_are_what_mixes_of_units_agree_on(rates, nops, slots_found):
     readings = Readings(shared_slots(*rates, nops=nops), {})
     if slots_found is None:
         with pytest.raises(Unresolved, match="no mixes agree"):
-            slots.rate_of_units("x86-64", readings)
+            slots.rate_of_slots("x86-64", readings)
     else:
-        assert slots.rate_of_units("x86-64", readings).value == pytest.approx(slots_found, abs=0.1)
+        assert slots.rate_of_slots("x86-64", readings).value == pytest.approx(slots_found, abs=0.1)
+
+
+MOVE = "MOV_89 (R64, R64)"
+
+
+def moving(alone=8.0, among=8.0, nops=16.0, units=4.0, other=1.0):
+    """Readings where units limit all mixes to different rates; of moves alone, and among the first unit."""
+    found = shared_slots(5.0, units, 3.0, 2.0, nops=nops)
+    for point in slots.move_points("x86-64"):
+        found[point.part, point.x] = Interval(0.999 / other, 1.001 / other)
+    parts = [point.part for point in slots.move_points("x86-64") if point.part.startswith(MOVE)]
+    for part, each in zip(parts, (alone, among, 6.0, 5.0), strict=True):
+        found[part, 0] = Interval(0.999 / each, 1.001 / each)
+    return Readings(found, {})
+
+
+@pytest.mark.parametrize(
+    ("readings", "is_told"),
+    [
+        ({}, True),
+        ({"among": 7.8}, True),
+        ({"among": 7.4}, False),  # units limit it, or moves alone have another limit
+        ({"among": 8.6}, False),
+        ({"alone": 0.97, "among": 0.97, "nops": 1.9, "units": 0.9}, False),  # units execute them
+        ({"nops": 18.0}, False),
+        ({"units": 9.0}, False),
+        ({"other": 8.5}, False),
+    ],
+)
+def test_moves_that_no_unit_executes_fill_loops_where_units_are_too_few(readings, is_told):
+    found = moving(**readings)
+    if is_told:
+        assert slots.filling("x86-64", found) == MOVE
+        assert slots.rate_of_slots("x86-64", found, MOVE).value == pytest.approx(8.0, rel=0.02)
+    else:
+        with pytest.raises(Unresolved, match="no mixes agree"):
+            slots.rate_of_slots("x86-64", found, MOVE)
+
+
+@pytest.mark.parametrize(("rate", "is_told"), [(0.9, False), (1.2, True), (2.2, True)])
+def test_what_waits_for_each_other_and_passes_faster_than_units_is_executed_by_none(rate, is_told):
+    found = Readings(
+        {(p, x): Interval(0.999 / rate, 1.001 / rate) for p, x in moving()._found}
+        | {("NOPs alone", 0): Interval(0.999 / 2 / rate, 1.001 / 2 / rate)}, {}
+    )  # fmt: skip
+    if is_told:
+        assert slots.rate_of_slots("x86-64", found, MOVE).value == pytest.approx(rate, rel=0.02)
+    else:
+        with pytest.raises(Unresolved):
+            slots.rate_of_slots("x86-64", found, MOVE)
+
+
+def test_moves_are_asked_for_only_where_nops_share_slots_and_units_are_too_few():
+    asked = lambda found: [point.part for point in slots.among("x86-64", found, lambda _: ())]  # noqa: E731
+    units = shared_slots(6.0, 6.0, 6.0, 6.0)
+    assert asked(Readings(units, {})) == []
+    assert asked(Readings(shared_slots(6.0, 6.0, 6.0, 6.0, differ=0.0), {})) == []
+    assert len(asked(Readings(shared_slots(5.0, 4.0, 3.0, 2.0), {}))) == 4 * len(
+        slots.FILLERS["x86-64"].moves
+    )
+
+
+@pytest.mark.parametrize("isa", list(slots.FILLERS))
+def test_moves_wait_for_the_move_before(isa):
+    """And units among them, one to three, write what no move reads."""
+    for move in slots.FILLERS[isa].moves:
+        there, back = (text.partition(": ")[2].replace("z", "").split()[:2] for text in move)
+        assert there == back[::-1] == ["f", "e"]
+    for point in slots.move_points(isa):
+        moves = [line for line in point.lines if line.form == point.part.partition(" among")[0]]
+        others = [line for line in point.lines if line not in moves]
+        if " among " in point.part:
+            assert (len(others), len(moves)) == (3, 9)
+            assert {line.registers[0] for line in others}.isdisjoint(
+                n for line in moves for n in line.registers
+            )
 
 
 def _told(case, readings):

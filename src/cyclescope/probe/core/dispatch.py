@@ -26,7 +26,15 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
-from cyclescope.probe.slots import are_same, hull, nops_share, rate_of_units, slot_points
+from cyclescope.probe.slots import (
+    among,
+    are_same,
+    filling,
+    hull,
+    nops_share,
+    rate_of_slots,
+    slot_points,
+)
 from cyclescope.remarks.probing import UnclearCore
 
 ANY_KIND = "of any kind"
@@ -129,12 +137,23 @@ def _point(part: str, lines: tuple[KernelLine, ...]) -> Point:
     return parallel(part, *lines, count=len(lines))
 
 
+def _isa_of(case: ProbeCase) -> str:
+    """The instruction set of the case of any kind."""
+    return next(isa for isa, way in _WAYS.items() if case.points[0] == _first(isa, way))
+
+
+def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
+    """What else fills slots, where NOPs share them."""
+    if case.subject == ANY_KIND:
+        yield from among(_isa_of(case), readings, lambda _: ())
+
+
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if case.subject != ANY_KIND:
         return ProbeVerdict(CoreAnswer.VALUE, rate(readings.get(case.points[0].part)))
     if nops_share(readings):
-        isa = next(isa for isa, way in _WAYS.items() if case.points[0] == _first(isa, way))
-        return ProbeVerdict(CoreAnswer.VALUE, rate_of_units(isa, readings))
+        isa = _isa_of(case)
+        return ProbeVerdict(CoreAnswer.VALUE, rate_of_slots(isa, readings, filling(isa, readings)))
     rates = [rate(readings.get(point.part)) for point in case.points if NOPS_BEHIND in point.part]
     return ProbeVerdict(CoreAnswer.VALUE, _width(list(zip(rates[::2], rates[1::2], strict=True))))
 
@@ -157,4 +176,5 @@ PROBE = Probe(
     _judge,
     ("Agner Fog, test programs, decode_nops and mixed_throughput",),
     unit="per cycle",
+    more=_more,
 )

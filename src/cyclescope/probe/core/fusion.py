@@ -3,7 +3,7 @@
 NOPs fill loops so that slots are the limit: more NOPs cost the same in all kernels that are compared. With
 only the first of two instructions a loop takes a slot less than with both, with a NOP between them a slot
 more. Two adjacent instructions that share a slot take as long as the first alone. Where NOPs share slots
-themselves, instructions of several units fill the loops (`probe.slots`).
+themselves, others fill the loops (`probe.slots`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,25 @@ from cyclescope.probe.question import (
     parallel,
 )
 from cyclescope.probe.slots import FILLERS as FILLERS_OF
-from cyclescope.probe.slots import LIKE, in_turn, nops_share, rate_of_units, slot_points
+from cyclescope.probe.slots import (
+    LIKE,
+    among,
+    fillers_named,
+    filling,
+    in_turn,
+    nops_share,
+    rate_of_slots,
+    slot_points,
+)
 from cyclescope.remarks.probing import UnclearCore
 
 _PARTS = ("alone", "together", "apart")
 _HALF = 0.5  # of a slot, or of two: what differs by less is as one that takes none
-_UNITS = ", among units"  # behind a part
 WITH = " + "  # between the two of a subject
 FILLERS = (8, 12, 16, 24)  # NOPs behind a pair, even numbers: branches and chains are no limit beside so many
-# Instructions of units instead, which three units share evenly: so few that a slot more is clear, and beside
+# Others instead, which three units share evenly: so few that a slot more is clear, and beside
 # which a chain of additions is no limit where ten slots are in a cycle; by more it is seen that slots are.
-OF_UNITS = (9, 21)
+OF_OTHERS = (9, 21)
 _ELEVEN = Setting(numbers=((0, 11), (1, 0)))  # results with an odd number of bits: no condition holds
 _LARGE = Setting(numbers=((0, 1 << 40), (1, 4)))
 _GREATER = Setting(numbers=((0, 11), (1, 4)))
@@ -116,23 +124,29 @@ def _name(text: str) -> str:
     return form if "(" in form else f"{form} {operands}"
 
 
-def _points(
-    isa: str, first: str, second: str, setting: Setting, x: int, units: bool = False
-) -> Iterator[Point]:
-    """The first of two alone, both together, and apart, in front of so many others."""
-    fillers = FILLERS_OF[isa]
+def _points(isa: str, first: str, second: str, setting: Setting, x: int, others: str = "") -> Iterator[Point]:
+    """The first of two alone, both together, and apart, in front of so many NOPs, or others by their name."""
     one, other = (written(isa, text) for text in (first, second))
-    between, *rest = written(isa, *(in_turn(fillers.units, x + 1) if units else [fillers.nop] * (x + 1)))
-    behind = _UNITS if units else ""
+    texts = in_turn(fillers_named(isa, others), x + 1) if others else [FILLERS_OF[isa].nop] * (x + 1)
+    between, *rest = written(isa, *texts)
+    behind = _behind(others) if others else ""
     for part, lines in zip(_PARTS, (one, (*one, *other), (*one, between, *other)), strict=True):
         yield parallel(f"{part}{behind}", *lines, *rest, x=x, setting=setting)
 
 
+def _behind(others: str) -> str:
+    """The end of a part's name."""
+    return f", among {others}"
+
+
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
     """Others than NOPs, where these share slots."""
-    if nops_share(readings):
-        isa, first, second, setting = _of(case)
-        yield from (p for x in OF_UNITS for p in _points(isa, first, second, setting, x, units=True))
+    isa, first, second, setting = _of(case)
+
+    def points(others: str) -> Iterator[Point]:
+        return (p for x in OF_OTHERS for p in _points(isa, first, second, setting, x, others))
+
+    yield from among(isa, readings, points)
 
 
 def _of(case: ProbeCase) -> tuple[str, str, str, Setting]:
@@ -148,21 +162,22 @@ def _of(case: ProbeCase) -> tuple[str, str, str, Setting]:
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if nops_share(readings):
-        return _among_units(case, readings)
+        return _among_others(_of(case)[0], readings)
     places = readings.places("apart")
     before = dict(pairwise(places[::-1]))
     return first_of(lambda x: _told(readings, before[x], x), places[1:])
 
 
-def _among_units(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+def _among_others(isa: str, readings: Readings) -> ProbeVerdict:
     """Units are no limit where more instructions take as long as slots do without NOPs.
 
     If anything but slots held a part among few by one slot, more of them would take a slot less.
     """
-    few, many = ([readings.get(f"{part}{_UNITS}", x) for part in _PARTS] for x in OF_UNITS)
-    slots = OF_UNITS[1] - OF_UNITS[0]
+    others = filling(isa, readings)
+    few, many = ([readings.get(f"{part}{_behind(others)}", x) for part in _PARTS] for x in OF_OTHERS)
+    slots = OF_OTHERS[1] - OF_OTHERS[0]
     costs = [(more - one).scaled(1 / slots) for one, more in zip(few, many, strict=True)]
-    slot = rate_of_units(_of(case)[0], readings, costs[0]).inverse()
+    slot = rate_of_slots(isa, readings, others, costs[0]).inverse()
     return _verdict(few, costs, slot.value, _HALF / slots)
 
 

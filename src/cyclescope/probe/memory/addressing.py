@@ -35,13 +35,22 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
-from cyclescope.probe.slots import FILLERS, LIKE, in_turn, nops_share, rate_of_units, slot_points
+from cyclescope.probe.slots import (
+    FILLERS,
+    LIKE,
+    among,
+    fillers_named,
+    filling,
+    in_turn,
+    nops_share,
+    rate_of_slots,
+    slot_points,
+)
 from cyclescope.remarks.probing import NotAsked, UnclearCore
 
 _INDEX = "o"
 _ISA = "x86-64"
 _NOP, _ADDITION = FILLERS[_ISA].nop, "LEA_B_D8 (R64): @ p +8"
-_UNITS = ", among units"  # behind a part
 # Behind these, or `AMONG_OTHERS`, two more for each fill whole cycles of 4, 5, 6, 8 and 10 slots.
 _OTHER_NUMBERS = (80, 112)
 SAME_SLOTS = 0.5  # slots: half of the least that two numbers of them differ by
@@ -112,19 +121,29 @@ def _point(part: str, text: str, others: Sequence[str], count: int, nops: int = 
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
     """Others than NOPs, where these share slots."""
-    if case.subject.endswith(More.SLOTS) and nops_share(readings):
+    if case.subject.endswith(More.SLOTS):
         which = next(one for one in _ASKED if case.subject == addressed_subject(one, More.SLOTS))
         asked, plain = _texts(which)
-        yield from _among_slots(asked, plain, FILLERS[_ISA].units, _UNITS)
+        yield from among(
+            _ISA,
+            readings,
+            lambda name: _among_slots(asked, plain, fillers_named(_ISA, name), _behind(name)),
+        )
+
+
+def _behind(others: str) -> str:
+    """The end of a part's name, among others than NOPs."""
+    return f", among {others}" if others else ""
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if case.subject.endswith(More.ADDITIONS):
         return places_taken(readings, UnclearCore.NOT_SLOTS.of())
-    behind = _UNITS if nops_share(readings) else ""
+    others = filling(_ISA, readings) if nops_share(readings) else ""
+    behind = _behind(others)
     step = readings.get(f"more{behind}") - readings.get(f"plain{behind}")
-    if behind:
-        slot = rate_of_units(_ISA, readings).inverse()
+    if others:
+        slot = rate_of_slots(_ISA, readings, others).inverse()
         if abs(step.value - slot.value) > LIKE * slot.value:
             raise Unresolved(UnclearCore.NOT_SLOTS.of())
     if step.low <= 0:

@@ -73,17 +73,17 @@ def test_where_nops_share_slots_mixes_without_them_tell():
 
 
 def test_widths_of_cores_whose_nops_share_slots():
-    """With each other: on cores with few units nothing is told."""
+    """With each other: moves tell it on cores with few units."""
     wrong, told = [], 0
     for number in range(CORES):
-        machine = drawn([PROBE], SEED + number, width=4, ports=12)
+        machine = drawn([PROBE], SEED + number, width=6)
         backend = SimulatedBackend(machine, noise=NOISE, front_end=FrontEnd(pairs=True))
         for fact in facts(PROBE, backend):
             if fact.subject == dispatch.ANY_KIND and fact.is_resolved:
                 told += 1
-                wrong += [(SEED + number, fact)] if abs(fact.value - 4) > 0.1 + fact.error else []
+                wrong += [(SEED + number, fact)] if abs(fact.value - 6) > 0.1 + fact.error else []
     assert wrong == []
-    assert told, f"seed {SEED}"
+    assert told > CORES / 2, f"seed {SEED}"
 
 
 @pytest.mark.parametrize(("isa", "sizes"), [("x86-64", range(1, 13)), ("aarch64", (4,)), ("riscv64", (2, 4))])

@@ -10,7 +10,7 @@ import pytest
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.catalogue import PROBES
-from cyclescope.probe.core.fusion import OF_UNITS
+from cyclescope.probe.core.fusion import OF_OTHERS
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.simulate.features import draw_front_end
@@ -36,17 +36,16 @@ def test_what_drawn_front_ends_fuse():
 
 
 def test_what_front_ends_fuse_whose_nops_share_slots():
-    """Instructions of units fill loops there, on cores that have more of them than slots."""
+    """Instructions of units fill loops there, or moves, of which nearly all cores eliminate some."""
     cores = []
     for number in range(2 * CORES):
         front_end = draw_front_end(SEED + number, FIRSTS, BRANCHES)
         front_end = msgspec.structs.replace(front_end, pairs=True, trails=number % 2 > 0)
-        backend = SimulatedBackend(drawn([FUSION], SEED + number, width=4, ports=12), noise=NOISE,
-                                   front_end=front_end)  # fmt: skip
+        backend = SimulatedBackend(drawn([FUSION], SEED + number), noise=NOISE, front_end=front_end)
         cores.append((backend, lambda subject, front_end=front_end: fused(front_end, subject)))
     score = scored(FUSION, cores)
     assert score.wrong == [], f"seed {SEED}"
-    assert score.right, f"seed {SEED}: {score}"
+    assert score.stated >= 0.6, f"seed {SEED}: {score}"
 
 
 def among_units(longer, slot=1 / 6, held=0):
@@ -55,9 +54,9 @@ def among_units(longer, slot=1 / 6, held=0):
     Among few it takes so many slots more for another reason.
     """
     found = shared_slots(6.0, 6.0, 6.0, 6.0)
-    for x in OF_UNITS:
+    for x in OF_OTHERS:
         for part, more in (("alone", 1), ("together", 1), ("apart", 3)):
-            slots = more + held * (part == "together" and x == OF_UNITS[0])
+            slots = more + held * (part == "together" and x == OF_OTHERS[0])
             cycles = (x * (1 + longer * (part == "together")) + slots) * slot
             found[f"{part}, among units", x] = Interval(cycles - 0.005, cycles + 0.005)
     return FUSION.judge(next(iter(FUSION.cases("x86-64"))), Readings(found, {})).answer
