@@ -37,6 +37,7 @@ _LEAF = struct.Struct("<6I")
 _SETUP_REPLY = struct.Struct("<4i 2I")
 _CALIBRATION = struct.Struct("<7d")
 _RESULT = struct.Struct("<2d 10d Q 8I i I")
+_TIME = struct.Struct("<2d 80x Q 5I 12x i I")  # the same but for its counters and the shape of its loop
 _BLOCK = struct.Struct("<3d Q 7I i 2I")
 _BURST = struct.Struct("<10d Q 6I i I")
 _RUNS = struct.Struct("<2d")
@@ -112,7 +113,22 @@ def calibration_of(payload: bytes) -> Calibration:
 
 def samples_of(answer: bytes, counted: int) -> list[Sample]:
     """Times, with so many counters beside the cycles. Raises Nonsense."""
-    return [_sample(row, counted) for row in _RESULT.iter_unpack(answer)]
+    if counted:
+        return [_sample(row, counted) for row in _RESULT.iter_unpack(answer)]
+    return [_time(*row) for row in _TIME.iter_unpack(answer)]
+
+
+def _time(
+    cycles: float, spread: float, address: int, status: int, detail: int, accepted: int, rejected: int,
+    exceptions: int, instruction: int, disturbed: int,
+) -> Sample:  # fmt: skip
+    """A time without counters: most are, and there are hundreds of thousands."""
+    if not _is_value(status, cycles, spread) or exceptions > _EXCEPTIONS:
+        raise Nonsense("a time")
+    _check_end(status, detail, instruction)
+    return Sample(
+        cycles, spread, status, detail, accepted, rejected, exceptions, address, instruction, (), disturbed
+    )
 
 
 def _sample(row: tuple[Any, ...], counted: int) -> Sample:

@@ -36,20 +36,18 @@ from cyclescope.measure.record import FAILED, LESS_THAN_NOTHING, NOISY, STABLE, 
 AGREE = 0.02  # relative: rounds that differ by less are the same but for the noise
 GRAIN = 0.0005  # cycles: below this, two values are the same; 0.4 % of the fastest instruction
 CHAIN_GRAIN = 0.04  # cycles per instance of a chain: by so little short ones differ by their length and place
-HICCUPS = (
-    0.1  # share of the rounds that a hiccup of the clock makes faster, or one: disturbance makes none so
-)
+HICCUPS = 0.1  # share of rounds that a hiccup of the clock makes faster, or one: disturbance makes none so
 _ROUNDS = 2
 MOST_ROUNDS = 10
 _BATCH = 2000
+_FIRST = 8  # times smaller is the first batch, and each one after it twice as large: the backend soon begins
+_AHEAD = 2  # batches that it has while one is made: it waits for none that takes longer to make than to run
 _MISSED = 3  # visits without a run that say nothing of a kernel
 CROWDED = 0.5  # share of samples beside neighbours: above, more of the same only takes time
 CROWDED_ROUNDS, CROWDED_TRIES = 4, 100  # rounds and tries then: a third of a full run's at most
 REMEMBERED = 200  # samples as which what was before counts in the share: some seconds
 _SPACING = 4  # batches between two visits of an experiment
-
 EMULATED_EFFORT = Effort(rounds=1, want=1, maximum=1, target=200.0)  # times that mean nothing are taken once
-
 NOISE_KEPT, NOISE_NEW = 1000, 50  # kernels whose rounds say how noisy a session is; of them new ones
 
 
@@ -62,8 +60,7 @@ class Unsettled(StrEnum):
     NO_SAMPLE = "no sample at all"
 
 
-PLACED, DISAGREE = Unsettled.PLACED, Unsettled.DISAGREE
-DISTURBED, NO_SAMPLE = Unsettled.DISTURBED, Unsettled.NO_SAMPLE
+PLACED, DISAGREE, DISTURBED, NO_SAMPLE = Unsettled
 PASSING = (DISTURBED, DISAGREE, NO_SAMPLE)  # reasons that another time may not have
 
 
@@ -120,13 +117,9 @@ def failure(sample: Sample) -> str:
 
 
 def summarise(
-    samples: Sequence[Sample],
-    places: int = _ROUNDS,
-    within: float = AGREE,
-    error: float = AGREE,
-    most: int = MOST_ROUNDS,
-    grain: float = GRAIN,
-) -> Measurement | None:
+    samples: Sequence[Sample], places: int = _ROUNDS, within: float = AGREE, error: float = AGREE,
+    most: int = MOST_ROUNDS, grain: float = GRAIN,
+) -> Measurement | None:  # fmt: skip
     """The measurement, or None where more rounds are needed.
 
     Rounds go around `places`: number n and n + `places` are of the same length and place. `error` is what
@@ -135,6 +128,8 @@ def summarise(
     """
     if not samples:
         return None
+    if (found := _agreeing(samples, places, within, error, grain)) is not None:
+        return found
     accepted = sum(s.accepted for s in samples)
     rejected = sum(s.rejected for s in samples)
     broken = next((s for s in samples if s.status not in USABLE), None)
@@ -146,8 +141,7 @@ def summarise(
     rounds = tuple(round(s.cycles, 4) for s in samples)
     disturbed = sum(s.disturbed for s in samples)
     if not chosen:
-        nothing = Measurement(0.0, 0.0, FAILED, accepted, rejected, rounds, error=NO_SAMPLE)
-        return msgspec.structs.replace(nothing, disturbed=disturbed)
+        return Measurement(0.0, 0.0, FAILED, accepted, rejected, rounds, 0, NO_SAMPLE, (), disturbed)
     value = sum(chosen) / len(chosen)
     every = [s for s in samples if _is_reading(s)]
     slowest = max(s.cycles for s in [s for s in every if s.status == OK] or every)
@@ -155,6 +149,29 @@ def summarise(
     return Measurement(
         value, spread, verdict, accepted, rejected, rounds, samples[-1].exceptions, reason,
         samples[-1].counters, disturbed,
+    )  # fmt: skip
+
+
+def _agreeing(
+    samples: Sequence[Sample], places: int, within: float, error: float, grain: float
+) -> Measurement | None:
+    """The measurement of rounds that are clean and agree, as most do: what `_judge` would say, but sooner."""
+    values: list[float] = []
+    accepted = rejected = disturbed = 0
+    for s in samples:
+        if s.status != OK:
+            return None
+        values.append(s.cycles)
+        accepted += s.accepted
+        rejected += s.rejected
+        disturbed += s.disturbed
+    rounds = tuple([round(value, 4) for value in values])
+    values.sort()
+    if len(values) < max(places, 2) or values[0] <= 0 or not agree(values[0], values[-1], within, grain):
+        return None
+    return Measurement(
+        sum(values) / len(values), _error(values, error), STABLE, accepted, rejected, rounds,
+        samples[-1].exceptions, "", samples[-1].counters, disturbed,
     )  # fmt: skip
 
 
@@ -261,7 +278,7 @@ class _Visit:
 
         All of a visit or none: the place of a sample among them says which length of the body it is of.
         """
-        missed = any(sample.status == NOT_RUN for sample in samples)
+        missed = NOT_RUN in [sample.status for sample in samples]
         self.missed += missed
         if not missed or self.missed > _MISSED:
             self.samples += samples
@@ -308,22 +325,19 @@ class Sampler:
                 flying.append(batch)
             if not flying:
                 return
-            if len(flying) > 1 or not batch:
+            if len(flying) > _AHEAD or not batch:
                 yield self._collect(flying.popleft(), again)
 
     def _next_batch(
-        self,
-        source: Iterator[Experiment],
-        again: deque[_Visit],
-        wanted: Callable[[], bool],
-        busy: bool,
+        self, source: Iterator[Experiment], again: deque[_Visit], wanted: Callable[[], bool], busy: bool
     ) -> list[_Visit]:
         self._number += 1
+        most = min(self._batch, max(1, self._batch // _FIRST) << (self._number - 1))
         batch = self._due(again, force=False)
         if wanted():
             for experiment in source:
                 batch.append(_Visit(experiment))
-                if len(batch) >= self._batch:
+                if len(batch) >= most:
                     break
         if not batch and not busy:
             batch = self._due(again, force=True)

@@ -96,10 +96,16 @@ def test_every_experiment_settles_once():
     assert [m.cycles for _, m in settled] == [float(n + 1) for n in range(10)]
 
 
-def test_one_batch_is_under_way_while_the_next_is_prepared():
+def test_two_batches_are_under_way_while_the_next_is_prepared():
     answers = Answers(lambda number, turn: clean(1.0))
-    settle(answers, 10)
-    assert answers.most_flying == 2
+    settle(answers, 20)
+    assert answers.most_flying == 3  # until the one that was prepared is sent, and the oldest waited for
+
+
+def test_the_backend_begins_with_a_small_batch():
+    answers = Answers(lambda number, turn: clean(1.0))
+    settle(answers, 100, batch=32)
+    assert [len(batch) for batch in answers.batches] == [4, 8, 16, 32, 32, 8]
 
 
 def test_doubtful_experiments_come_back_between_new_ones():
@@ -145,7 +151,7 @@ def test_when_no_more_is_wanted_what_flies_is_finished():
     asked = iter([True, True, False])
     answers = Answers(lambda number, turn: clean(9.0 if turn == 0 else 4.0))
     settled, _ = settle(answers, 100, wanted=lambda: next(asked, False))
-    assert len(settled) == 8
+    assert len(settled) == 1 + 2, "of the first two batches"
     assert {m.verdict for _, m in settled} == {STABLE}
 
 
@@ -217,10 +223,11 @@ def test_beside_neighbours_that_never_rest_rounds_and_tries_are_few(share, round
 
 @pytest.mark.parametrize(("kernels", "tries"), [(75, 300), (150, 100)])
 def test_it_takes_some_two_hundred_samples_to_believe_in_neighbours(kernels, tries):
-    """The third batch is made when the two samples of each kernel of the first are there."""
+    """The fourth batch is made when the two samples of each kernel of the first are there."""
     answers = beside(1.0)
-    settle(answers, 3 * kernels, batch=kernels)
-    assert answers.tries[2] == tries
+    settle(answers, 15 * kernels, batch=8 * kernels)
+    assert len(answers.batches[0]) == kernels
+    assert answers.tries[3] == tries
 
 
 def test_when_neighbours_rest_all_rounds_are_there_again():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cyclescope.backend.base import HANG, OK, SIGNAL, UNCLEAN, Sample
 from cyclescope.kernel.state import MachineState
+from cyclescope.measure import sampling
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE
 from cyclescope.measure.sampling import (
     AGREE,
@@ -253,3 +254,14 @@ def test_a_stable_value_is_within_the_samples_that_agree(values):
     elif found.verdict == STABLE:
         near = [v for v in values if abs(v - found.cycles) <= 2 * AGREE * found.cycles + 0.004]
         assert len(near) * 3 >= 2 * len(values)
+
+
+@given(st.lists(st.tuples(st.sampled_from([OK, OK, OK, UNCLEAN]), st.floats(-0.5, 9.0)), max_size=9))
+def test_rounds_that_agree_are_judged_as_all_are(rounds):
+    """In one pass, without a look at each length and place."""
+    samples = [Sample(cycles, 0.0, status, accepted=6) for status, cycles in rounds]
+    samples += [clean(s.cycles * 1.001) for s in samples]
+    with pytest.MonkeyPatch.context() as patch:
+        found = summarise(samples, error=0.003)
+        patch.setattr(sampling, "_agreeing", lambda *_: None)
+        assert summarise(samples, error=0.003) == found

@@ -64,6 +64,15 @@ def test_no_room_on_the_disk(store):
 # --- one writer ---------------------------------------------------------------------------------
 
 
+def test_batches_are_not_waited_for_until_the_disk_has_them(store):
+    """Of a store that is made anew and is kept in a log (WAL), which stays whole without."""
+    told = {
+        name: store.database.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("journal_mode", "synchronous")
+    }
+    assert told == {"journal_mode": "wal", "synchronous": 1}
+
+
 def test_a_second_writer_is_refused_and_readers_are_welcome(store, path):
     store.write([(experiment(), measurement())])
     assert "in use" in opening(path, readonly=False)
