@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import msgspec
 
 from cyclescope.isa.encode import encode
@@ -28,14 +26,16 @@ class Instruction(msgspec.Struct, frozen=True, dict=True):
 
     def code(self) -> bytes:
         """Machine code."""
-        code = encode(self.form, self.registers, self.displacement, self.immediates, self.index)
-        return PADDING * self.padding + code
+        found: bytes | None = self.__dict__.get("_code")  # what is asked for again and again is made once
+        if found is None:
+            found = encode(self.form, self.registers, self.displacement, self.immediates, self.index)
+            found = self.__dict__["_code"] = PADDING * self.padding + found
+        return found
 
     def text(self) -> str:
         """Intel-syntax assembly."""
-        return self._text
-
-    @cached_property
-    def _text(self) -> str:
-        text = assembly(self.form, self.registers, self.displacement, self.immediates, self.index)
-        return f"{PADDED} " * self.padding + text
+        found: str | None = self.__dict__.get("_text")
+        if found is None:
+            found = assembly(self.form, self.registers, self.displacement, self.immediates, self.index)
+            found = self.__dict__["_text"] = f"{PADDED} " * self.padding + found
+        return found

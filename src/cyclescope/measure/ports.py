@@ -94,7 +94,6 @@ class PortPlanner:
         self.planner = planner
         self._dialect = planner.dialect
         self._blocks: dict[tuple[str, frozenset[Register]], BlockingSequence | None] = {}
-        self._codes: dict[Instruction, bytes] = {}
         self._found: Instances | None = None  # of the last form asked for
         self._asked = "", 0
 
@@ -338,15 +337,9 @@ class PortPlanner:
         return self._kernel(items, state, setup)
 
     def _kernel(self, items: Sequence[Instruction], state: object, setup: bytes) -> Kernel:
-        code = b"".join([self._code(i) for i in items])
+        code = b"".join([item.code() for item in items])
         flags = CANARY | (LONG if len(items) > _LONG else FAST)
         return Kernel(code, len(items), state, setup, flags, tuple(items))  # type: ignore[arg-type]
-
-    def _code(self, instruction: Instruction) -> bytes:
-        found = self._codes.get(instruction)
-        if found is None:
-            found = self._codes[instruction] = instruction.code()
-        return found
 
 
 def _longer(instruction: Instruction, least: int) -> Instruction:

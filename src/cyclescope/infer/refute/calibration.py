@@ -172,10 +172,20 @@ class Judge:
 
     def __init__(self, model: MixModel, trials: Iterable[Trial]) -> None:
         self._model = model
+        self._cycles: dict[tuple[str, ...], float] = {}
+        self._spans: dict[tuple[str, ...], tuple[float, float] | None] = {}
         self.trials = [trial for trial in trials if self._predicted(trial) > 0]
 
     def _predicted(self, trial: Trial) -> float:
-        return self._model.cycles(trial.forms) or 0.0
+        known = self._cycles.get(trial.forms)
+        if known is None:
+            known = self._cycles[trial.forms] = self._model.cycles(trial.forms) or 0.0
+        return known
+
+    def _span(self, trial: Trial) -> tuple[float, float] | None:
+        if trial.forms not in self._spans:
+            self._spans[trial.forms] = self._model.span(trial.forms)
+        return self._spans[trial.forms]
 
     def miss(self, trial: Trial) -> float:
         """By how much a mix takes more than predicted, relative."""
@@ -183,7 +193,7 @@ class Judge:
 
     def beyond(self, trial: Trial) -> float:
         """By how much a mix takes more, or less, than any that ports let it take, relative."""
-        least, most = self._model.span(trial.forms) or (math.inf, math.inf)
+        least, most = self._span(trial) or (math.inf, math.inf)
         return max(trial.cycles / most - 1, 1 - trial.cycles / least, 0.0)
 
     def holds(self, trial: Trial) -> bool:
@@ -199,7 +209,7 @@ class Judge:
 
         A core that does so before it knows which will be free lets some wait for each other beside idle ones.
         """
-        least, most = self._model.span(trial.forms) or (0.0, 0.0)
+        least, most = self._span(trial) or (0.0, 0.0)
         return most > least * (1 + NEAR)
 
     @cached_property
@@ -297,8 +307,9 @@ class Judge:
     def proved_units(self) -> list[str]:
         """Units without which more mixes would be predicted wrong than with them."""
         found = []
+        taken = [(trial, self._model.taken(trial.forms)) for trial in self.trials]
         for unit in self._model.units:
-            deciding = [t for t in self.trials if self._model.takes(unit, t.forms) and self._decides(unit, t)]
+            deciding = [trial for trial, some in taken if unit in some and self._decides(unit, trial)]
             held = sum(self.holds(trial) for trial in deciding)
             if held >= PROVED and held > MOSTLY * len(deciding):
                 found.append(unit)

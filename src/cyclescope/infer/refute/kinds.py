@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -67,26 +67,49 @@ def most_spoiled(held: float) -> float:
     return 1.0 - math.pow(held, 1 / usual)
 
 
-def blame(mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> Blame:
-    """Whom the mixes that do not hold are to blame on."""
-    found, better = Blame(), improved(Blame(), mixes, kinds)
-    while changed(found, better) > SETTLED:
-        found, better = better, improved(better, mixes, kinds)
-    return better
+class MixCounts(NamedTuple):
+    """How many mixes have each form, how many times forms with some ports and of a kind are in them, and the
+    forms of those that do not hold.
+    """
+
+    forms: Mapping[str, int]
+    ports: Mapping[str, float]
+    kinds: Mapping[Kind, float]
+    spoiled: Sequence[Sequence[str]]
+
+    @property
+    def suspects(self) -> set[str]:
+        """Forms of mixes that do not hold."""
+        return {form for forms in self.spoiled for form in forms}
 
 
-def improved(now: Blame, mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> Blame:
-    """One step of the maximisation: likelier than what is believed now."""
+def counts_of(mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> MixCounts:
+    """What all steps of the maximisation have in common."""
     number = Counter(form for forms, _ in mixes for form in forms)
     of_ports = _sums((kinds[form][0], count) for form, count in number.items())
     of_kinds = _sums((kinds[form], count) for form, count in number.items())
-    wrong = _wrong(now, [forms for forms, holds in mixes if not holds], kinds)
+    return MixCounts(number, of_ports, of_kinds, [forms for forms, holds in mixes if not holds])
+
+
+def blame(mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> Blame:
+    """Whom the mixes that do not hold are to blame on."""
+    some = counts_of(mixes, kinds)
+    suspects = some.suspects  # what steps ask for; the last one is for all forms
+    found, better = Blame(), improved(Blame(), some, kinds, suspects)
+    while changed(found, better) > SETTLED:
+        found, better = better, improved(better, some, kinds, suspects)
+    return improved(found, some, kinds, some.forms)
+
+
+def improved(now: Blame, mixes: MixCounts, kinds: Mapping[str, Kind], forms: Iterable[str]) -> Blame:
+    """One step of the maximisation: likelier than what is believed now. Of some forms the chance is told."""
+    wrong = _wrong(now, mixes.spoiled, kinds)
     ports = _sums((kinds[form][0], count) for form, count in wrong.items())
     known = _sums((kinds[form], count) for form, count in wrong.items())
-    every = _chance(sum(wrong.values()), sum(number.values()), SPOILING)
-    by_ports = {p: _chance(ports.get(p, 0.0), n, every) for p, n in of_ports.items()}
-    by_kind = {k: _chance(known.get(k, 0.0), n, by_ports[k[0]]) for k, n in of_kinds.items()}
-    own = {f: _own(wrong.get(f, 0.0), n, by_kind[kinds[f]]) for f, n in number.items()}
+    every = _chance(sum(wrong.values()), sum(mixes.forms.values()), SPOILING)
+    by_ports = {p: _chance(ports.get(p, 0.0), n, every) for p, n in mixes.ports.items()}
+    by_kind = {k: _chance(known.get(k, 0.0), n, by_ports[k[0]]) for k, n in mixes.kinds.items()}
+    own = {f: _own(wrong.get(f, 0.0), mixes.forms[f], by_kind[kinds[f]]) for f in forms}
     return Blame(by_ports, by_kind, own, every)
 
 

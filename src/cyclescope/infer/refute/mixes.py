@@ -49,10 +49,16 @@ class MixModel:
         self.facts = builder.facts
         self.usages = usages
         self._late = frozenset(form for form, usage in usages.items() if usage.late)
+        self._models: dict[tuple[frozenset[str], float], MachineModel] = {}
         self._model = self._made(self._late, uneven)
 
     def _made(self, late: frozenset[str], uneven: float) -> MachineModel:
         """The model where some results are late, and so much counts of what is dealt out unevenly."""
+        if (late, uneven) not in self._models:
+            self._models[late, uneven] = self._make(late, uneven)
+        return self._models[late, uneven]
+
+    def _make(self, late: frozenset[str], uneven: float) -> MachineModel:
         costs = {form: self._cost(form, usage) for form, usage in self.usages.items()}
         found, capacities = with_resources(costs, self._builder, late, uneven)
         core = Core(self.facts.front_end.width, whole=self.facts.front_end.whole)
@@ -89,13 +95,21 @@ class MixModel:
         sets = set(port_resources(self._builder))
         return [name for name in self._model.resources if name not in sets]
 
-    def takes(self, unit: str, forms: Iterable[str]) -> bool:
-        """Whether one of some forms takes a resource."""
-        return any(unit in self._model.forms[form].resources for form in forms)
+    def taken(self, forms: Iterable[str]) -> set[str]:
+        """Resources that some forms take."""
+        return {name for form in forms for name in self._model.forms[form].resources}
 
     def takers(self, unit: str) -> list[str]:
         """Claimed forms that take a resource."""
-        return [form for form in self.claimed if unit in self._model.forms[form].resources]
+        return self._takers.get(unit, [])
+
+    @cached_property
+    def _takers(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for form in self.claimed:
+            for name in self._model.forms[form].resources:
+                found[name].append(form)
+        return found
 
     def only_with(self, units: Container[str]) -> MixModel:
         """The same model without the other units."""
@@ -106,7 +120,7 @@ class MixModel:
     def with_confidence(self, usages: Mapping[str, PortUsage]) -> MixModel:
         """The same model with usages that differ in confidence alone, which predicts nothing else."""
         found = copy(self)
-        found.usages = usages
+        found.usages, found._models = usages, {}
         return found
 
     def fitted(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> MixModel:
@@ -123,6 +137,7 @@ class MixModel:
         found = copy(self)
         found.uneven = min(shares, key=misses.__getitem__)
         found._model = self._made(self._late, found.uneven)
+        vars(found).pop("_takers", None)
         return found
 
     def _depends_on_order(self, mix: Sequence[str]) -> bool:

@@ -113,6 +113,8 @@ def doubt(
     chosen: Record, every: Sequence[Record], net: Net, is_hidden: Callable[[Record], bool]
 ) -> Remark | None:
     """Why a latency is not sure that a chain shows: what another one says; or None."""
+    if len(every) == 1:
+        return None
     if (less := undercut(chosen, every, net)) is not None:
         return Timing.OTHERWISE.of(less)
     other = _contradiction(chosen, every, net, is_hidden)

@@ -29,7 +29,7 @@ def judge(*trials, units=(), decide=(), uneven=0.0):
         span=lambda forms: (cycles(forms), cycles(forms) + uneven),
         usages=dict.fromkeys("ABCDEFG", usage),
         units=units,
-        takes=lambda unit, forms: not set(forms).isdisjoint(decide),
+        taken=lambda forms: set() if set(forms).isdisjoint(decide) else set(units),
         matters=lambda *_: True,
     )
     return Judge(
@@ -98,7 +98,7 @@ def of_a_divider(*trials):
 
     one._model.cycles = cycles
     one._model.span = lambda forms: (cycles(forms), cycles(forms))
-    return one
+    return Judge(one._model, one.trials)
 
 
 @pytest.mark.parametrize(
