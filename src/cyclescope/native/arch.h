@@ -95,6 +95,7 @@ struct marks {
 #define CLOCK_INDEX (-1) /* arch_ticks in place of a counter */
 #define MARK_BYTES 8u    /* of a mark in code, which becomes a jump to the read and back */
 #define MARK_ROOM 2048u  /* bytes of a read at most */
+int arch_marks_are_free(void); /* of any such register: they may be in any code */
 uint8_t *arch_emit_marks_base(uint8_t *p);
 uint8_t *arch_emit_mark(uint8_t *p, int resumes, const int32_t *indices, unsigned count);
 

@@ -17,11 +17,15 @@ int cpu_pin(int cpu)
     return sched_setaffinity(0, sizeof set, &set) ? errno : 0;
 }
 
-/* What the kind of a CPU is: cores of one machine may be of several. */
+/* What the kind of a CPU is: cores of one machine may be of several. Asked once, for a hypervisor answers slowly. */
 static uint64_t kind_of(int cpu)
 {
+    static uint64_t kinds[CPU_SETSIZE];
+    static uint8_t known[CPU_SETSIZE];
     struct cpuid_leaf leaves[160];
     uint64_t kind = 0;
+    if (known[cpu])
+        return kinds[cpu];
     if (cpu_pin(cpu))
         return UINT64_MAX;
     uint32_t count = arch_leaves(leaves, sizeof leaves / sizeof *leaves);
@@ -30,7 +34,8 @@ static uint64_t kind_of(int cpu)
         if (ARCH_ISA != ISA_X86_64 || l->leaf == 1 || l->leaf == 0x1a) /* model; type of a hybrid's core */
             kind = kind * 0x100000001b3u ^ ((uint64_t)l->leaf << 32 | l->eax);
     }
-    return kind;
+    known[cpu] = 1;
+    return kinds[cpu] = kind;
 }
 
 int cpu_next(int cpu)

@@ -13,6 +13,7 @@
 #define MANY_SAMPLES 32          /* of so many it is asked less often whether they are enough */
 #define DISTURBED_RUN 16         /* canaries in a row that fail: no short burst */
 #define PATIENCE_SECONDS 0.05    /* of a first wait for a quiet moment */
+#define ELSEWHERE_SECONDS 0.002  /* of waiting on one CPU: what disturbs it lasts for longer, to move takes less */
 #define WAITED_PART 0.5          /* of a worker's time at most: what is never quiet takes twice as long */
 #define WAITED_FIRST 1.0         /* seconds that the workers of a batch wait before that counts */
 #define SAME 0.005               /* times so near to each other are the same */
@@ -51,18 +52,26 @@ static int enough(struct samples *s, const struct measure *request)
     return s->in_a >= request->want && s->in_b >= request->want;
 }
 
-/* Wait for a quiet moment; the supervisor is asked to move this worker to another CPU meanwhile. What
- * disturbs lasts for a tenth of a second to some; so that a core that is hardly ever quiet does not take
- * forever, each wait in vain is followed by one half as long, and all together take no more than a part
- * of the worker's time. Returns whether it is quiet. */
+/* The supervisor is asked to move this worker to another CPU, again and again while none is quiet: of the CPUs of a
+ * host with many guests some are. Returns when it was asked last. */
+static uint64_t ask_to_move(uint64_t asked, uint64_t now)
+{
+    if (asked && (double)(now - asked) * cal()->seconds_per_tick < ELSEWHERE_SECONDS)
+        return asked;
+    shared->disturbed++;
+    return now;
+}
+
+/* Wait for a quiet moment, here or on another CPU. What disturbs lasts for some milliseconds to a tenth of a second or
+ * more; so that a core that is hardly ever quiet does not take forever, each wait in vain is followed by one half as
+ * long, and all together take no more than a part of the worker's time. Returns whether it is quiet. */
 int await_quiet(void)
 {
     static double patience = PATIENCE_SECONDS, waited;
     static uint64_t began;
-    uint64_t start = clock_ticks(), now = start;
+    uint64_t start = clock_ticks(), now = start, asked = ask_to_move(0, now);
     double ticks = patience / cal()->seconds_per_tick;
     int quiet = 0;
-    shared->disturbed++;
     if (began == 0)
         began = start;
     if (waited > WAITED_FIRST / shares / cal()->seconds_per_tick + WAITED_PART * (double)(start - began))
@@ -72,6 +81,7 @@ int await_quiet(void)
         clock_follow(CLOCK_RUNS);
         quiet = core_undisturbed() && core_undisturbed();
         clock_judge(quiet);
+        asked = quiet ? asked : ask_to_move(asked, now);
     }
     waited += (double)(now - start);
     patience = quiet ? PATIENCE_SECONDS : patience / 2;

@@ -9,7 +9,7 @@
  * it is long. A kernel that did not run last takes some cycles more to be entered, and so does, now and then, other code
  * of whose decoded instructions the kernel before it has taken the place. A neighbour takes from the
  * front end. Another program may take the CPU after the clock was asked, one time in sixteen; to ask it takes some
- * cycles more or less.
+ * cycles more or less. Code may ask it itself, behind what enters it.
  */
 #define _GNU_SOURCE
 #include "worker.h"
@@ -37,7 +37,8 @@ volatile sig_atomic_t fault_armed;
 struct fault fault;
 
 static double away, jitter, own, hiccup, cold, evicted, states, uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
-static int counts, moves;
+static int counts, within;
+static unsigned moves; /* until it is on a CPU without a neighbour */
 
 const uint8_t arch_reference[] = {'a'};
 const size_t arch_reference_bytes = 1;
@@ -60,7 +61,7 @@ static double ticks_per_cycle(void)
 static int disturbed(void)
 {
     double phase = period ? fmod(seconds_now(), period) / period : seconds_now();
-    return !(moves && shared->disturbed) && phase >= from && phase < until;
+    return !(moves && shared->disturbed >= moves) && phase >= from && phase < until;
 }
 
 /* By how much what fills the front end is slower now: by the whole, or unevenly, and the chain a little too. */
@@ -139,6 +140,19 @@ uint8_t *arch_emit_drain(uint8_t *p)
     return p;
 }
 
+int arch_marks_are_free(void)
+{
+    return within;
+}
+
+uint8_t *arch_emit_mark(uint8_t *p, int resumes, const int32_t *indices, unsigned count)
+{
+    if (indices[0] != CLOCK_INDEX || count != 1)
+        exit(2);
+    *p = resumes ? 'B' : 'E';
+    return p + 1;
+}
+
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start)
 {
     uint32_t distance = (uint32_t)(p - start);
@@ -188,7 +202,7 @@ static double decoding(const uint8_t *start, const uint8_t *end, uint32_t trips)
 static const uint8_t *end_of(const uint8_t *p, uint32_t *trips)
 {
     uint32_t distance;
-    while (*p != 'X' && *p != 'L') {
+    while (*p != 'X' && *p != 'L' && *p != 'E') {
         if (*p == 'T')
             memcpy(trips, p + 1, 4);
         if (*p == 'J')
@@ -205,16 +219,29 @@ static double state_of(const uint8_t *code, const uint8_t *start, const uint8_t 
     return memchr(start, 's', (size_t)(end - start)) && way >> 31 ? states : 1;
 }
 
+/* Before the counter of its loop. */
+static int begins_with_mark(const uint8_t *code)
+{
+    while (*code == 'n')
+        code++;
+    return *code == 'B';
+}
+
 static void run(const uint8_t *code)
 {
     uint32_t trips = 1, distance;
     const uint8_t *p = end_of(code, &trips);
     pass(ENTRY + chance(40) / 20);
-    if (*p == 'X')
-        return;
-    memcpy(&distance, p + 1, 4);
-    double trip = trip_of(p - distance, p) * state_of(code, p - distance, p);
-    pass(trips * trip + decoding(p - distance, p, trips) + chance(4));
+    if (begins_with_mark(code))
+        MARKS->start[0] = arch_ticks();
+    if (*p == 'L') {
+        memcpy(&distance, p + 1, 4);
+        double trip = trip_of(p - distance, p) * state_of(code, p - distance, p);
+        pass(trips * trip + decoding(p - distance, p, trips) + chance(4));
+        p += 5;
+    }
+    if (*p == 'E')
+        MARKS->end[0] = arch_ticks();
 }
 
 static const uint8_t *last; /* the end of the kernel's loop that ran last, which is entered faster again */
@@ -310,13 +337,15 @@ static void set_up(void)
     width = option("WIDTH", 8), slower = option("SLOWER", 1), uneven = option("UNEVEN", 0), chained = option("CHAINED", 0), stored = option("STORED", 0), wander = option("WANDER", 0);
     from = option("FROM", 0), until = option("UNTIL", INFINITY), period = option("PERIOD", 0);
     state = (uint32_t)option("SEED", 1);
-    counts = option("COUNTERS", 1) != 0, moves = option("MOVES", 0) != 0;
+    within = option("WITHIN", 0) != 0, counts = option("COUNTERS", 1) != 0, moves = (unsigned)option("MOVES", 0);
     if (!counts)
         rate = 0.7, step = 26;
     rate = option("RATE", rate), step = option("STEP", step);
     void *code = mmap((void *)CODE_BASE, CODE_SIZE, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    if (code == MAP_FAILED)
+    void *marks = mmap((void *)MARKS_BASE, MARKS_SIZE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (code == MAP_FAILED || marks == MAP_FAILED)
         exit(2);
 }
 

@@ -106,6 +106,17 @@ def test_kernels_that_scatter_by_more_than_canaries_lose_few_samples(core, own, 
     assert off(found, bodies)[int(0.9 * len(found.readings))] < 0.01
 
 
+@pytest.mark.parametrize("own", [20, 60, 200])
+def test_what_enters_a_kernel_is_in_no_sample_of_code_that_reads_the_clock(core, own, seed):
+    """And it scatters as little as a canary does."""
+    bodies = CHAIN, "aaa", NOPS, ALUS, "n"
+    kernels = (CHAIN, 0), ("aaa", 0), *wide(NOPS, ALUS, "n")
+    found = core(*kernels, **FINE, OWN=own, WITHIN=1, rounds=40, SEED=seed)
+    assert {r.status for r in found.readings} == {OK}
+    assert sum(r.rejected for r in found.readings) < 0.1 * samples(found)
+    assert off(found, bodies)[int(0.9 * len(found.readings))] < 0.005
+
+
 def test_few_samples_do_not_say_what_a_kernel_scatters_by(core, seed):
     """Before there are ten, those count that differ by no more than canaries do."""
     found = core((CHAIN, 0), ("aaa", 0), **FINE, OWN=40, rounds=200, SEED=seed)

@@ -83,10 +83,11 @@ def test_what_is_kept_decoded_is_kept_for_few_and_many_trips(core):
     assert [r.cycles for r in found.readings] == pytest.approx([1.0] * 16, rel=0.02)
 
 
+@pytest.mark.parametrize("within", [0, 1])
 @pytest.mark.parametrize("cold", [0, 300])
-def test_what_entering_a_kernel_takes_is_no_part_of_it(core, cold):
+def test_what_entering_a_kernel_takes_is_no_part_of_it(core, cold, within):
     """A kernel that did not run last is entered more slowly; few trips are read after other code."""
-    found = core(*wide(NOPS, ALUS), (CHAIN, 0), COLD=cold, COUNTERS=0, rounds=20)
+    found = core(*wide(NOPS, ALUS), (CHAIN, 0), COLD=cold, COUNTERS=0, WITHIN=within, rounds=20)
     by_kernel = [[r.cycles for r in found.readings if r.kernel == number] for number in range(3)]
     assert [sum(cycles) / len(cycles) for cycles in by_kernel] == pytest.approx([1.0] * 3, rel=0.005)
 
@@ -266,6 +267,15 @@ def test_on_another_cpu_it_goes_on(core):
     found = core(*wide(NOPS, ALUS), SLOWER=1.5, NOP=0.125, MOVES=1)
     assert [r.status for r in found.readings] == [OK] * len(found.readings)
     assert {round(r.cycles, 2) for r in found.readings} == {1.0}
+
+
+@pytest.mark.parametrize("moves", [2, 16])
+def test_the_next_cpu_may_have_a_neighbour_too(core, moves):
+    """It is left as soon: to wait there for a twentieth of a second finds no better one."""
+    found = core(*wide(NOPS, ALUS), SLOWER=1.5, NOP=0.125, MOVES=moves)
+    assert [r.status for r in found.readings] == [OK] * len(found.readings)
+    assert found.asked == moves
+    assert 0.0015 * (moves - 1) < found.seconds < 0.003 * moves
 
 
 def test_a_wait_ends(core):
