@@ -39,11 +39,13 @@ from cyclescope.model.facts import (
     WideLoad,
     addressed_subject,
     beside_stores,
+    constants_alone,
     fused_forms,
     loads_across,
     loop_with,
     small_stores,
     stacked_constant,
+    stored_constant,
     stores_across,
     stores_apart,
     stores_loaded,
@@ -80,6 +82,11 @@ PARTS: Mapping[str, frozenset[str]] = {
     "indices in addresses": frozenset(addressed_subject(one, more) for one in _BY_INDEX for more in More),
     "constants stored by the stack pointer": frozenset(
         addressed_subject(stacked_constant(bits), More.ADDITIONS) for bits in CONSTANT_BITS
+    ),
+    "constants that are stored": frozenset(
+        subject
+        for bits in CONSTANT_BITS
+        for subject in (addressed_subject(stored_constant(bits), More.ADDITIONS), constants_alone(bits))
     ),
     "operations on the stack pointer": frozenset(
         (STACK_READS, *(addressed_subject(Addressed.POINTED, more) for more in More))

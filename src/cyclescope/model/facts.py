@@ -265,6 +265,16 @@ def stacked_constant(bits: int) -> str:
     return f"constants of {bits} bits, {STACKED}"
 
 
+def stored_constant(bits: int) -> str:
+    """Constants that are stored by another register, compared with registers that are stored by it."""
+    return f"constants of {bits} bits"
+
+
+def constants_alone(bits: int) -> str:
+    """Constants that are stored, with nothing beside them."""
+    return f"{stored_constant(bits)}, one after the other"
+
+
 THREES = "stores in threes, 256 bytes apart"
 LOADED_PLACES, LOADS_AND_OPERATIONS = "loads from where the one before says", "loads and operations on memory"
 ACROSS_AND_BEHIND = "stores across 64 bytes and behind them, in turn"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 
 import msgspec
@@ -11,7 +12,8 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
 from cyclescope.isa.registry import instruction_set
-from cyclescope.model.machine import Core, FormCost
+from cyclescope.model.behaviour.published import MoreWork
+from cyclescope.model.machine import Core, FormCost, Operation
 from cyclescope.model.ports import issue_throughput
 from cyclescope.simulate.cost import USUAL_LATENCY
 from cyclescope.simulate.units import Units
@@ -53,6 +55,19 @@ def settled(cost: FormCost, ends: str) -> FormCost:
     found = {pair: low if ends == LEAST_PROVED else high for pair, (low, high) in cost.ranges.items()}
     latencies = {**cost.latencies, **found} if ends else {**found, **cost.latencies}
     return msgspec.structs.replace(cost, latencies=latencies)
+
+
+def with_more(
+    cost: FormCost, more: MoreWork, addition: Sequence[Operation], storing: Sequence[Operation]
+) -> FormCost:
+    """The cost with more slots, and more operations as additions are.
+
+    A constant that is stored is a store of a register and these, whatever the model has of the form.
+    """
+    operations = (tuple(storing) or cost.operations) if more.stored else cost.operations
+    if operations is not None:
+        operations += more.additions * tuple(addition)
+    return msgspec.structs.replace(cost, slots=slots_of(cost) + more.slots, operations=operations)
 
 
 def unexplained(cost: FormCost, core: Core) -> float:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import msgspec
 
+from cyclescope.analyze.cost import traits
 from cyclescope.analyze.cost.changes import (
     LEAST_PROVED,
     clearing,
@@ -16,6 +17,7 @@ from cyclescope.analyze.cost.changes import (
     slots_of,
     unexplained,
     varied,
+    with_more,
     within_stack,
     without,
 )
@@ -29,12 +31,11 @@ from cyclescope.analyze.cost.latencies import (
     PlacedLatencies,
 )
 from cyclescope.analyze.cost.resources import SharedResources
-from cyclescope.analyze.cost.traits import IS_RENAMED, IS_SLOW_ALONE, KEEPS_BUSY, POINTED, form_traits, having
 from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
-from cyclescope.model.behaviour.published import CoreBehaviour, MoreWork
+from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel, Operation
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends
 from cyclescope.simulate.units import Units
@@ -93,12 +94,13 @@ class PlacedCost(CostWays, frozen=True, dict=True):
     def traits(self) -> frozenset[str]:
         """What it is, has or does, of `cost.traits`."""
         own = {
-            KEEPS_BUSY: bool(self.uses),
-            IS_SLOW_ALONE: bool(self.alone),
-            IS_RENAMED: self.variant.renamed,
-            POINTED: self.variant.pointed,
+            traits.KEEPS_BUSY: bool(self.uses),
+            traits.IS_SLOW_ALONE: bool(self.alone),
+            traits.IS_RENAMED: self.variant.renamed,
+            traits.POINTED: self.variant.pointed,
+            traits.STORES_CONSTANTS: bool(self.variant.more.alone),
         }
-        return form_traits(self.form) | having(own)
+        return traits.form_traits(self.form) | traits.having(own)
 
     def loads(self, source: int) -> bool:
         """Whether a source is data in memory."""
@@ -325,29 +327,28 @@ class PlacedCosts:
         if variant.executed:
             cost = self._executed(cost)
         if any(variant.more):
-            cost = self._with_more(cost, variant.more)
+            cost = with_more(cost, variant.more, self._addition, self._storing)
         if variant.latency is not None or variant.fused in FIRSTS:
             cost = msgspec.structs.replace(cost, eliminated=False)
         return cost
 
-    def _with_more(self, cost: FormCost, more: MoreWork) -> FormCost:
-        """The cost with more slots, and more operations as additions are."""
-        operations = cost.operations
-        if operations is not None:
-            operations += more.additions * self._addition
-        return msgspec.structs.replace(cost, slots=slots_of(cost) + more.slots, operations=operations)
-
     @cached_property
     def loading(self) -> frozenset[tuple[int, ...]]:
         """The ports, each a set, of what a plain load needs."""
-        load = self.machine.forms.get(instruction_set(self.machine.isa).roles.load)
-        return frozenset(op.ports for op in (load.operations if load is not None else None) or ())
+        return frozenset(op.ports for op in self._plainly(instruction_set(self.machine.isa).roles.load))
+
+    @cached_property
+    def _storing(self) -> tuple[Operation, ...]:
+        return self._plainly(instruction_set(self.machine.isa).roles.store)
 
     @cached_property
     def _addition(self) -> tuple[Operation, ...]:
-        """The operations of an addition, as far as they are known."""
-        added = self.machine.forms.get(instruction_set(self.machine.isa).roles.plain["addition"][0])
-        return (added.operations if added is not None else None) or ()
+        return self._plainly(instruction_set(self.machine.isa).roles.plain["addition"][0])
+
+    def _plainly(self, form: str) -> tuple[Operation, ...]:
+        """The operations of a form by its name, as far as they are known."""
+        cost = self.machine.forms.get(form)
+        return (cost.operations if cost is not None else None) or ()
 
     def _executed(self, move: FormCost) -> FormCost:
         """A move that is executed: as an addition, of one source."""

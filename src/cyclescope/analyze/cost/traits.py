@@ -15,6 +15,7 @@ STORES = "stores"
 STORES_VECTORS = "stores_vectors"
 IS_RENAMED = "renamed"  # its data do not go through memory
 POINTED = "pointed"  # with the stack pointer as an operand, where such operations wait for each other
+STORES_CONSTANTS = "stores_constants"  # which take longer alone than registers
 THROUGH_MEMORY = "through_memory"  # of blocks alone: something is loaded that was stored
 
 

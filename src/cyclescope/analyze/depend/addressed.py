@@ -32,11 +32,15 @@ def more_work(
     if Addressed.POINTED in addressing.indexed and computes_with_stack_pointer(instruction):
         return addressing.indexed[Addressed.POINTED]
     for op, address in accessed(instruction):
+        constant = op.write and not op.read and _has_constant(placed)
+        stored = addressing.stored.get(op.width) if constant and address.base and not op.implicit else None
         if address.base and address.index:
             kind = _kind(op, placed, loads)
-            return addressing.indexed.get(kind, _NOTHING) if kind is not None else _NOTHING
-        if op.write and not op.read and _is_stacked(op, address) and _has_constant(placed):
-            return addressing.constants.get(op.width, _NOTHING)
+            more = addressing.indexed.get(kind, _NOTHING) if kind is not None else _NOTHING
+            return more._replace(stored=stored is not None)
+        if constant:
+            more = addressing.constants.get(op.width, _NOTHING) if _is_stacked(op, address) else _NOTHING
+            return more if stored is None else stored._replace(additions=stored.additions + more.additions)
     return _NOTHING
 
 

@@ -116,6 +116,9 @@ EFFECTS = (
     Effect(name="stack_reads", words="operations on the stack pointer", data=Data.THROUGHPUT, assumed=True,
            needs=traits.POINTED,
            cycles=lambda s: s.behaviour.stack_reads * sum(one.variant.pointed for one in s.costs)),
+    Effect(name="constants", words="constants that are stored", data=Data.THROUGHPUT, assumed=True,
+           needs=traits.STORES_CONSTANTS,
+           cycles=lambda s: sum(one.variant.more.alone for one in s.costs)),
     Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,
            needs=traits.IS_RENAMED, cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip

@@ -12,30 +12,27 @@ import msgspec
 
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import load_table
+from cyclescope.model.behaviour.addresses import ONE_MORE, addressing_of
 from cyclescope.model.behaviour.lines import code_lines
 from cyclescope.model.behaviour.nops import trailed
 from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.behaviour.published import (
     CORES,
-    Addressing,
     BesideStores,
     CoreBehaviour,
     LateLoads,
     LineCrossing,
     LoadBanks,
     LoadedStores,
-    MoreWork,
     PartialWords,
     StoreChunks,
     WideLoads,
 )
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
-    ADDRESSING,
     BANKS,
     BESIDE_STORES,
     CLEARING,
-    CONSTANT_BITS,
     CONSUMERS,
     CROSSING,
     FUSED_BRANCHES,
@@ -53,19 +50,15 @@ from cyclescope.model.facts import (
     THREES,
     VECTOR_STATES,
     WHOLE_BITS,
-    Addressed,
     CoreAnswer,
     Fact,
-    More,
     WideLoad,
-    addressed_subject,
     beside_stores,
     consumer_forms,
     fused_forms,
     loads_across,
     loads_apart,
     small_stores,
-    stacked_constant,
     stores_across,
     stores_apart,
     stores_loaded,
@@ -81,7 +74,6 @@ WIDE_BITS = (128, 256, 512)  # of vectors, those of which are asked that the ins
 _LONGER = 0.5  # times what a load takes: half of one more
 _LATER = 0.5  # cycles: results come a whole one later, or not
 _JOINED = 0.8  # stores a cycle, between the two of three cycles and the two of two
-_ONE_MORE = 0.5  # slots, or additions, that are needed more: half of one
 _SLOWED = 0.85  # times as many accesses a cycle: of three or two, the next whole or half number is less
 
 
@@ -102,7 +94,8 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1)
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), stack_reads=_stack_reads(facts),
         lines=code_lines(facts, nops),
-        late_loads=_late_loads(facts), loaded_stores=_loaded_stores(facts), addressing=_addressing(facts),
+        late_loads=_late_loads(facts), loaded_stores=_loaded_stores(facts),
+        addressing=addressing_of(facts, _longest_of_registers(facts)),
         branches_apart=_branches_apart(facts), trailed=trailed(facts, isa),
         clears_at_once=_clears_at_once(facts), nops=nops, beside_stores=_beside_stores(facts),
     )  # fmt: skip
@@ -139,7 +132,7 @@ def _fusion(facts: Sequence[Fact], isa: str, memory: bool) -> dict[tuple[str, st
 def _branches_apart(facts: Sequence[Fact]) -> bool:
     """Whether all comparisons with branches that were asked take clearly less than half an addition."""
     known = [f for f in facts if f.probe == FUSED_BRANCHES and f.value is not None]
-    return bool(known) and all((f.value or 0.0) + (f.error or 0.0) < _ONE_MORE for f in known)
+    return bool(known) and all((f.value or 0.0) + (f.error or 0.0) < ONE_MORE for f in known)
 
 
 def _early(facts: Sequence[Fact], isa: str) -> dict[str, float]:
@@ -324,26 +317,10 @@ def _store_chunk(facts: Sequence[Fact]) -> StoreChunks | None:
     return StoreChunks(size, most, _joins(facts), _partial_words(facts))
 
 
-def _addressing(facts: Sequence[Fact]) -> Addressing:
-    """What is needed more by what addresses are made of; where that is not clear, nothing."""
-    known = {fact.subject: fact for fact in facts if fact.probe == ADDRESSING and fact.value is not None}
-
-    def more(which: str) -> MoreWork:
-        return MoreWork(*(_count(known.get(addressed_subject(which, kind))) for kind in More))
-
-    indexed = {which: more(which) for which in Addressed}
-    constants = {bits: more(stacked_constant(bits)) for bits in CONSTANT_BITS}
-    return Addressing(
-        {which: work for which, work in indexed.items() if any(work)},
-        {bits: work for bits, work in constants.items() if any(work)},
-    )
-
-
-def _count(fact: Fact | None) -> int:
-    """The whole number of what is needed more, 0 where that may be less than a half."""
-    if fact is None or fact.value is None or fact.value - (fact.error or 0.0) <= _ONE_MORE:
-        return 0
-    return max(round(fact.value), 1)
+def _longest_of_registers(facts: Sequence[Fact]) -> float:
+    """The most cycles of each store of a register to one place after the other, 0 where nobody knows."""
+    fact = _known_rate(facts, stores_apart(0))
+    return 1 / (_rate(fact) - (fact.error or 0.0)) if fact is not None else 0.0
 
 
 def _known_rate(facts: Sequence[Fact], subject: str) -> Fact | None:

@@ -122,23 +122,31 @@ class LineCrossing(msgspec.Struct, frozen=True):
 
 
 class MoreWork(NamedTuple):
-    """What an instruction needs beyond the costs of its form: slots, and operations of additions."""
+    """What an instruction needs beyond the costs of its form: slots, and operations of additions.
+
+    Of what is `stored`, a constant, it is what it needs beyond a store of a register; `alone` are the cycles
+    of each where nothing is beside them, 0 where these are those of any store.
+    """
 
     slots: int = 0
     additions: int = 0
+    stored: bool = False
+    alone: float = 0.0
 
 
 class Addressing(msgspec.Struct, frozen=True):
     """What addresses with an index need in addition, and operations on the stack pointer.
 
-    `constants` has what constants need that are stored by it, by the number of bits that are stored.
+    `constants` has what constants need more that are stored by it, `stored` what those need that are stored
+    by any base alone, both by the number of bits that are stored.
     """
 
     indexed: Mapping[Addressed, MoreWork] = {}
     constants: Mapping[int, MoreWork] = {}
+    stored: Mapping[int, MoreWork] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.indexed or self.constants)
+        return bool(self.indexed or self.constants or self.stored)
 
 
 class CoreBehaviour(msgspec.Struct, frozen=True):

@@ -2,11 +2,13 @@
 
 A few instances stand among many instructions that need a slot each and nothing else, or among additions
 that keep all units busy. If an address with an index, or with the stack pointer, needs more than one with a
-base alone, or a comparison of the stack pointer more than one of another register, the loop takes longer. By
-how much one more slot, or addition, per instance lengthens it says whether they need one. Slots are asked for
-among fewer and more others: what has to be the first, or the last, of those that are dispatched in a cycle
-loses more by where it stands, so that the least counts, and is less sure where it is more elsewhere. Where
-NOPs share slots, instructions of several units are what needs a slot each (`probe.slots`).
+base alone, a comparison of the stack pointer more than one of another register, or a constant that is stored
+more than a register, the loop takes longer. By how much one more slot, or addition, per instance lengthens it
+says whether they need one. Slots are asked for among fewer and more others: what has to be the first, or the
+last, of those that are dispatched in a cycle loses more by where it stands, so that the least counts, and is
+less sure where it is more elsewhere. Where NOPs share slots, instructions of several units are what needs a
+slot each (`probe.slots`). Constants are stored with nothing beside them, too, where they may come less often
+than registers do.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from cyclescope.model.facts import (
     CoreAnswer,
     More,
     addressed_subject,
+    constants_alone,
     stacked_constant,
+    stored_constant,
 )
 from cyclescope.probe.code import NUMBERS, Setting, written
 from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, places_taken, steady
@@ -51,6 +55,7 @@ from cyclescope.remarks.probing import NotAsked, UnclearCore
 _INDEX = "o"
 _ISA = "x86-64"
 _NOP, _ADDITION = FILLERS[_ISA].nop, "LEA_B_D8 (R64): @ p +8"
+_REGISTERS: Mapping[int, str] = {8: "R8l", 16: "R16", 32: "R32", 64: "R64"}
 # Behind these, or `AMONG_OTHERS`, two more for each fill whole cycles of 4, 5, 6, 8 and 10 slots.
 _OTHER_NUMBERS = (80, 112)
 SAME_SLOTS = 0.5  # slots: half of the least that two numbers of them differ by
@@ -71,7 +76,12 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
     for bits in CONSTANT_BITS:
         text = f"MOV (M{bits}, I{min(bits, 32)}): {{}} #7 +{{}}"
         subject = addressed_subject(stacked_constant(bits), More.ADDITIONS)
-        yield _case(subject, More.ADDITIONS, text.replace("{}", "s", 1), text.replace("{}", "p", 1))
+        constant, register = text.replace("{}", "p", 1), f"MOV (M{bits}, {_REGISTERS[bits]}): p a +{{}}"
+        yield _case(subject, More.ADDITIONS, text.replace("{}", "s", 1), constant)
+        subject = addressed_subject(stored_constant(bits), More.ADDITIONS)
+        yield _case(subject, More.ADDITIONS, constant, register)
+        lines = written(_ISA, *(constant.format(64 + 8 * n) for n in range(ADDRESSED_SO)))  # of one line
+        yield ProbeCase(constants_alone(bits), (parallel("asked", *lines, count=ADDRESSED_SO),))
 
 
 def _texts(which: Addressed) -> tuple[str, str]:
@@ -137,6 +147,9 @@ def _behind(others: str) -> str:
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    if case.subject in map(constants_alone, CONSTANT_BITS):
+        asked = readings.get("asked")
+        return ProbeVerdict(CoreAnswer.VALUE, asked, steady(asked), "cycles")
     if case.subject.endswith(More.ADDITIONS):
         return places_taken(readings, UnclearCore.NOT_SLOTS.of())
     others = filling(_ISA, readings) if nops_share(readings) else ""

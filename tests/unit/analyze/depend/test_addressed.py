@@ -10,6 +10,7 @@ import pytest
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.facts import (
     ADDRESSING,
+    BANKS,
     STACK_ENGINE,
     STACK_READS,
     Addressed,
@@ -17,8 +18,12 @@ from cyclescope.model.facts import (
     Fact,
     More,
     addressed_subject,
+    constants_alone,
     stacked_constant,
+    stored_constant,
+    stores_apart,
 )
+from cyclescope.model.machine import Operation
 from tests.support.code.blocks import block, changed, measured, predicted
 
 pytestmark = pytest.mark.skipif(
@@ -116,3 +121,43 @@ def test_operations_on_the_stack_pointer_come_one_after_the_other_where_that_was
     assert "stack_reads" not in predicted(text).bounds
     nothing = msgspec.structs.replace(READS, value=0.0)
     assert "stack_reads" not in predicted(text, nothing).bounds
+
+
+ALONE = Fact(ADDRESSING, constants_alone(32), CoreAnswer.VALUE, 1.25, 0.01, "cycles")
+REGISTERS = Fact(BANKS, stores_apart(0), CoreAnswer.VALUE, 1.0, 0.01, "per cycle")
+CONSTANTS = (fact(stored_constant(32), More.ADDITIONS), ALONE, REGISTERS)
+WITH_ADDITION = {"MOV_M32_I32": {"operations": (Operation((4,)), Operation((0, 1, 2)))}}
+
+
+@pytest.mark.parametrize(
+    ("text", "work"),
+    [
+        ("mov dword ptr [rdi + 8], 1", (STORE, ADDITION)),
+        ("mov dword ptr [rdi + rcx], 1", (STORE, ADDITION)),  # of the index
+        ("mov dword ptr [rsp + 8], 1", (STORE, (0b111, 2.0))),
+        ("mov byte ptr [rdi + 8], 1", (STORE,)),
+        ("mov [rdi + 8], eax", (STORE,)),
+        ("add dword ptr [rdi + 8], 1", (LOAD, STORE, ADDITION)),
+    ],
+)
+def test_a_constant_is_stored_as_a_register_and_needs_what_was_found(text, work):
+    """Whether or not the model has an addition of the form."""
+    for machine in (measured(*FACTS, *CONSTANTS), changed(measured(*FACTS, *CONSTANTS), **WITH_ADDITION)):
+        (placed,) = Predictor(machine).graph(list(block(text).instructions)).costs
+        assert sorted(placed.work) == sorted(work)
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov dword ptr [rdi], 1; mov dword ptr [rdi + 4], 2", 2.5),
+        ("mov dword ptr [rdi], 1; mov [rdi + 4], eax", 1.25),
+        ("mov dword ptr [rdi + rcx], 1", 0.0),
+        ("mov byte ptr [rdi], 1; mov [rdi + 4], eax", 0.0),
+    ],
+)
+def test_constants_take_what_was_found_of_them_alone(text, cycles):
+    assert predicted(text, *FACTS, *CONSTANTS).bounds.get("constants", 0.0) == cycles
+    assert "constants" not in predicted(text, *FACTS, CONSTANTS[0]).bounds
+    as_registers = msgspec.structs.replace(ALONE, value=1.015)
+    assert "constants" not in predicted(text, CONSTANTS[0], as_registers, REGISTERS).bounds

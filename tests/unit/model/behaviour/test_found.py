@@ -19,13 +19,11 @@ from cyclescope.model.behaviour.published import (
     CoreBehaviour,
     LateLoads,
     LoadBanks,
-    MoreWork,
     PartialWords,
     StoreChunks,
 )
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
-    ADDRESSING,
     BANKS,
     CONSUMERS,
     CROSSING,
@@ -42,12 +40,9 @@ from cyclescope.model.facts import (
     STACKED,
     THREES,
     WHOLE_BITS,
-    Addressed,
     CoreAnswer,
     Fact,
     MemoryWay,
-    More,
-    addressed_subject,
     consumer_subject,
     distance_subject,
     forwarding_subject,
@@ -55,7 +50,6 @@ from cyclescope.model.facts import (
     loads_across,
     loads_apart,
     small_stores,
-    stacked_constant,
     stores_apart,
 )
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
@@ -145,29 +139,6 @@ def test_a_chunk_is_the_distance_from_which_on_stores_are_slower():
     assert measured_behaviour(facts + even).store_chunk == StoreChunks(64, 64)
     assert measured_behaviour(rates(stores_apart, 1.0, 2.0, (64,))).store_chunk is None
     assert measured_behaviour(rates(stores_apart, 1.0, 2.0, ())).store_chunk is None
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "count"),
-    [
-        (0.02, 0.17, 0),
-        (0.45, 0.1, 0),
-        (0.6, 0.2, 0),
-        (0.9, 0.2, 1),
-        (1.0, 0.2, 1),
-        (1.31, 0.18, 1),
-        (1.9, 0.1, 2),
-    ],
-)
-def test_what_an_address_needs_more_is_a_whole_number(value, error, count):
-    subjects = (
-        addressed_subject(Addressed.STORE, More.SLOTS),
-        addressed_subject(stacked_constant(32), More.ADDITIONS),
-    )
-    told = [Fact(ADDRESSING, subject, CoreAnswer.VALUE, value, error) for subject in subjects]
-    found = measured_behaviour(told).addressing
-    assert found.indexed == ({Addressed.STORE: MoreWork(slots=count)} if count else {})
-    assert found.constants == ({32: MoreWork(additions=count)} if count else {})
 
 
 @pytest.mark.parametrize(

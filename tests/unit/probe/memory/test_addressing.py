@@ -15,6 +15,7 @@ from cyclescope.model.facts import (
     CoreAnswer,
     More,
     addressed_subject,
+    constants_alone,
     stacked_constant,
 )
 from cyclescope.probe.catalogue import PROBES
@@ -91,6 +92,14 @@ def test_units_have_to_be_narrower_than_the_front_end(wider, told):
     else:
         with pytest.raises(Unresolved, match="more additions take no longer"):
             judged(ADDITIONS, **readings)
+
+
+def test_constants_alone_are_timed_each():
+    subject = constants_alone(32)
+    case = next(one for one in PROBES["addressing"].cases("x86-64") if one.subject == subject)
+    assert [(point.part, point.count, len(point.lines)) for point in case.points] == [("asked", 8, 8)]
+    found = PROBES["addressing"].judge(case, Readings({("asked", 0): Interval(0.55, 0.56)}, {}))
+    assert (found.answer, found.value.value) == (CoreAnswer.VALUE, pytest.approx(0.555))
 
 
 def test_units_are_the_limit_on_cores_with_a_third_more_slots():
