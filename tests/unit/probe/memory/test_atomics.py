@@ -64,6 +64,19 @@ def test_processes_of_one_core_agree_behind_stores():
     assert one.error < 0.06 * one.value
 
 
+def test_processes_of_one_core_agree_where_little_is_left_behind_stores():
+    """LOCK CMPXCHG of a Zen 4, three processes."""
+    subject = "LOCK CMPXCHG, behind eight stores, longer than these"
+    one, other = (judged(subject, (at, 0.04), (7.99, 0.03)) for at in (8.987, 9.331))
+    assert one.meets(other)
+    assert one.error < 0.5
+
+
+@pytest.mark.parametrize("longer", [0.5, 4.0, 5.0, 5.5, 6.0, 8.0, 20.0])
+def test_a_quiet_core_says_what_it_takes_behind_stores(longer):
+    assert judged(BEHIND, (8.0 + longer, 0.02), (8.0, 0.02)).value == pytest.approx(longer)
+
+
 def test_processes_of_one_core_agree_on_a_fence():
     """MFENCE of a Zen 5, five processes; and XCHG of a Zen 4."""
     one, other = (judged(f"MFENCE, {atomics.BY_ITSELF}", (at, 0.4)) for at in (76.392, 78.89))
@@ -79,7 +92,7 @@ def test_behind_stores_it_is_what_they_do_not_take_anyway():
     assert judged(ONE, (30.0, 0.3)).value == pytest.approx(30.0)
 
 
-@pytest.mark.parametrize(("value", "error"), [(20.0, 2.0), (2.0, 0.5)])
+@pytest.mark.parametrize(("value", "error"), [(20.0, 2.0), (2.0, 0.6)])
 def test_how_well_a_time_has_to_be_known(value, error):
     assert judged(ONE, (value, error * 0.95)).value == pytest.approx(value)
     assert judged(ONE, (value, error * 0.55)).value == pytest.approx(value)
