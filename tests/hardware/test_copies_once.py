@@ -100,6 +100,22 @@ def test_what_comes_before_runs_where_it_belongs(backend):
     assert found.status in (OK, UNCLEAN)
 
 
+# The first copy looks whether a NOP of 15 bytes ends where it begins, and where that is in its line.
+BEHIND_LONG_NOP = """lea rax, [rip-7]; cmp dword ptr [rax-15], 0x66666666; jne 1f
+cmp dword ptr [rax-4], 0; jne 1f; test al, 63; jz 2f; 1: ud2; 2: nop"""
+# The setup looks for the fence at the next multiple of 64 bytes, which is in the same line or behind it.
+BEFORE_FENCE = """lea rax, [rip+57]; and eax, -64; mov eax, [rax]; and eax, 0xffffff; cmp eax, 0xe8ae0f
+je 1f; ud2; 1: nop"""
+
+
+def test_the_front_end_is_drained_where_that_is_asked_for(backend):
+    for text, init in ((BEHIND_LONG_NOP, ""), ("nop", BEFORE_FENCE)):
+        for drain, status in ((True, {OK, UNCLEAN}), (False, {SIGNAL})):
+            (burst,) = bursts(text, plan=BurstPlan(1, basic=True, drain=drain), each=init)
+            found = backend.burst(burst.kernel, structs.replace(burst.effort, measurements=1))
+            assert found.status in status
+
+
 @pytest.mark.parametrize("register", ["rsp", "rbp", "rdi", "rsi", "r14"])
 def test_areas_reach_half_a_megabyte_each_way(backend, register):
     inside = f"mov [{register}-0x80000], rax; mov [{register}+0x7fff8], rax"

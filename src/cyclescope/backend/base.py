@@ -166,9 +166,10 @@ class BurstEffort(msgspec.Struct, frozen=True):
     """How copies of code run once are timed, in the words of nanoBench.
 
     `measurements` of `unroll` copies and of twice as many (`basic`: of none and of these), in a loop of
-    `loop` trips or none, `offset` bytes behind a multiple of 64; runs before them: `initial_warm_up`, then
-    `warm_up` of each length. The first `one_time` bytes of the kernel's code run once before all, the next
-    `late` ones behind the first read of the clock. A measurement is as many runs as take `target` cycles.
+    `loop` trips or none, `offset` bytes behind a multiple of 64, with `drain` behind a front end that holds
+    none of them; runs before them: `initial_warm_up`, then `warm_up` of each length. The first `one_time`
+    bytes of the kernel's code run once before all, the next `late` ones behind the first read of the clock. A
+    measurement is as many runs as take `target` cycles.
     """
 
     measurements: int
@@ -181,6 +182,7 @@ class BurstEffort(msgspec.Struct, frozen=True):
     one_time: int = 0
     late: int = 0
     target: float = 5e4
+    drain: bool = False
 
     @property
     def copies(self) -> int:

@@ -18,7 +18,7 @@ KERNEL_LAYOUT = struct.Struct("<I 4H")
 DIFFER_LAYOUT = struct.Struct("<4I")
 BLOCKS_LAYOUT = struct.Struct("<4I d 2I")
 BURSTS_LAYOUT = struct.Struct("<12I d")
-BASIC = 1  # in the flags of bursts
+BASIC, DRAIN = 1, 2  # in the flags of bursts
 _SEED = 0xFFFFFFFF
 
 
@@ -74,7 +74,8 @@ def bursts(effort: BurstEffort) -> bytes:
     """Copies behind a read of the clock."""
     return BURSTS_LAYOUT.pack(
         effort.measurements, effort.warm_up, effort.initial_warm_up, effort.unroll, effort.loop,
-        BASIC * effort.basic, effort.offset, effort.one_time, effort.late, 0, 0, 0, effort.target,
+        BASIC * effort.basic | DRAIN * effort.drain, effort.offset, effort.one_time, effort.late, 0, 0, 0,
+        effort.target,
     )  # fmt: skip
 
 

@@ -12,15 +12,14 @@ _SAME = {
     "unroll_count": "--unroll", "loop_count": "--loop", "warm_up_count": "--warm-up",
     "initial_warm_up_count": "--initial-warm-up", "avg": "--avg", "median": "--median", "min": "--min",
     "max": "--max", "basic_mode": "--basic", "no_mem": "--no-mem", "cpu": "--cpu", "verbose": "--verbose",
-    "alignment_offset": "--alignment-offset",
+    "alignment_offset": "--alignment-offset", "df": "--drain", "no_normalization": "--no-normalization",
+    "remove_empty_events": "--remove-empty-events", "code": "--code", "code_init": "--code-init",
+    "code_late_init": "--code-late-init", "code_one_time_init": "--code-one-time-init",
 }  # fmt: skip
 _NOT_HERE = {
-    "code": "give machine code with --hex, or a file", "code_init": "give --init",
-    "code_late_init": "give --late-init",
-    "code_one_time_init": "give --one-time-init", "msr_config": "user space reads no such registers",
-    "no_normalization": "cycles are per copy",
-    "remove_empty_events": "leave them out of the list", "df": "the loop goes on for long enough",
-    "debug": "use a debugger",
+    "msr_config": "leave it out: only a kernel reads these registers; --config counts events",
+    "debug": "leave it out: faults are told with their instruction; a debugger needs a program that has the "
+    "code",
 }  # fmt: skip
 _ANYWAY = {"fixed_counters", "range"}  # core cycles, nanoseconds, and the least and the most of the rounds
 _ONE_VALUE = {"usr": "1", "os": "0"}  # user space is what is counted
@@ -59,7 +58,7 @@ def _spelled(argument: str, own: set[str], behind: list[str]) -> list[str]:
         del behind[: 0 if is_set else 1]
         return []
     if meant in _NOT_HERE:
-        raise UsageError(f"{name} of nanoBench is not needed here", _NOT_HERE[meant])
+        raise UsageError(f"{name} of nanoBench cannot be had here", _NOT_HERE[meant])
     return [_SAME[meant], *([value] if is_set else [])]
 
 

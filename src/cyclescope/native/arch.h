@@ -83,6 +83,10 @@ uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start);
 uint8_t *arch_emit_exit(uint8_t *p);
 uint8_t *arch_emit_fence(uint8_t *p); /* what follows starts when everything before has finished */
 uint8_t *arch_emit_drain(uint8_t *p); /* the same, and what was stored is in the cache */
+/* A fence, then NOPs that the back end takes faster than the front end brings them, where there are such: what
+ * follows is fetched and decoded only from there on. From an alignment on; a multiple of 64 bytes. */
+uint8_t *arch_emit_flood(uint8_t *p);
+#define FLOOD_ROOM 2048u /* bytes of one at most, with what aligns it */
 void arch_emit_padding(uint8_t *p, size_t bytes); /* traps when executed */
 
 /* Reads of the clock, or of counters of these indices, within code. All registers and flags stay as they are,

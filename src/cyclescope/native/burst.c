@@ -97,20 +97,31 @@ static uint8_t *build_reads(uint8_t *copies, const uint8_t *end, uint8_t *p)
     return p;
 }
 
+static int drains(void)
+{
+    return (burst.request->flags & BURST_DRAIN) != 0;
+}
+
 /* What follows no taken branch may be decoded again in every run: a jump leads to the copies, and one away from
  * them, so that what is behind the last one begins where a line does, whatever their number. */
 static uint8_t *jump_on(uint8_t *from, uint32_t offset)
 {
-    uint8_t *to = arch_emit_idle(arch_emit_align(from + JUMP_BYTES), offset);
-    arch_emit_jump(from, to);
-    return to;
+    uint8_t *to = arch_emit_align(from + JUMP_BYTES);
+    arch_emit_jump(from, to + (drains() ? 0 : offset));
+    return arch_emit_idle(drains() ? arch_emit_flood(to) : to, offset);
+}
+
+/* The setup leaves nothing in the front end either. */
+static uint8_t *drained(uint8_t *p)
+{
+    return drains() ? arch_emit_flood(arch_emit_align(p)) : p;
 }
 
 static void build(enum length length, uint32_t copies, uint32_t trips)
 {
     uint8_t *start = CODE + length * REGION_BYTES;
     uint8_t *p = copied(start, (const uint8_t *)(burst.kernel + 1), burst.kernel->setup);
-    p = arch_emit_mark(arch_emit_marks_base(p), 1, burst.indices, burst.counted);
+    p = arch_emit_mark(arch_emit_marks_base(drained(p)), 1, burst.indices, burst.counted);
     burst.late_at[length] = p;
     p = copied(p, burst.late, burst.request->late);
     p = trips ? arch_emit_counter(p, trips) : p;
@@ -128,7 +139,7 @@ static int fits(void)
     const struct bursts *request = burst.request;
     uint64_t copies = 2ul * request->unroll * burst.bytes;
     uint64_t marks = 2ul * request->unroll * marks_in_body() * MARK_ROOM;
-    uint64_t around = burst.kernel->setup + request->late + request->offset + 3 * MARK_ROOM;
+    uint64_t around = burst.kernel->setup + request->late + request->offset + 3 * MARK_ROOM + (drains() ? 3 * FLOOD_ROOM : 0);
     return request->offset < REGION_BYTES && copies + marks + around <= REGION_BYTES;
 }
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_MAGIC 0x31435343u /* "CSC1" */
-#define PROTOCOL_VERSION 8u
+#define PROTOCOL_VERSION 9u
 
 enum frame_type {
     FRAME_HELLO = 1,     /* -> struct hello, cpuid leaves */
@@ -207,6 +207,7 @@ struct bursts {
 
 enum burst_flags {
     BURST_BASIC = 1, /* against no copies and no loop, not against half of the copies */
+    BURST_DRAIN = 2, /* the front end holds nothing of the code where it begins: see arch_emit_flood */
 };
 
 /* Behind it `measurements` times two doubles: core cycles of a run of the shorter and of the longer length. */

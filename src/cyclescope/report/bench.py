@@ -18,6 +18,7 @@ from cyclescope.report.card import EMULATED
 SCHEMA_VERSION = 1
 NOT_KNOWN = "n/a"
 EMULATION = "emulated"  # in place of a verdict
+_PRINTED = 0.005  # events per copy: less is printed as 0.00
 
 _REPEATED, _INSIDE = re.compile(r"\d+\*\|[^|]*\|"), "\0"
 
@@ -32,17 +33,22 @@ class Aggregate(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Events that were asked for, those that were counted, in order, and why not all of them."""
+    """Events that were asked for, those that were counted, in order, and why not all of them.
+
+    With `full_only` what counted nothing, to the two digits that are printed, is left out.
+    """
 
     asked: tuple[str, ...]
     opened: tuple[str, ...]
     why_none: str = ""
+    full_only: bool = False
 
     def values(self, measured: Measurement, copies: int) -> list[tuple[str, float | None]]:
         """Every event that was asked for, per copy of the code; None where it was not counted."""
         known = dict(zip(self.opened, measured.counters, strict=False))
         values = [(name, known.get(name, math.nan) / copies) for name in self.asked]
-        return [(name, None if math.isnan(value) else value) for name, value in values]
+        kept = [one for one in values if not self.full_only or abs(one[1]) >= _PRINTED or math.isnan(one[1])]
+        return [(name, None if math.isnan(value) else value) for name, value in kept]
 
 
 NOTHING_COUNTED = Counted((), ())
@@ -51,9 +57,9 @@ NOTHING_COUNTED = Counted((), ())
 def bench_json(
     label: str, kernel: Kernel, measured: Measurement, unroll: int, machine: str, frequency: float,
     emulated: bool = False, aggregates: Sequence[Aggregate] = (), counted: Counted = NOTHING_COUNTED,
-    burst: TimedBurst | None = None,
+    burst: TimedBurst | None = None, whole: int = 0,
 ) -> str:  # fmt: skip
-    """A measurement of a snippet as JSON; cycles are core cycles per copy of the code."""
+    """A measurement of a snippet as JSON, in core cycles per copy of the code, or of `whole` copies."""
     data = {
         "schema_version": SCHEMA_VERSION,
         "machine": machine,
@@ -83,6 +89,8 @@ def bench_json(
         data["not_counted"] = counted.why_none or None
     if burst is not None:
         data["copies"] = _copies_json(burst, emulated)
+    if whole:
+        data["cycles_of"] = whole
     data |= {"emulated": emulated} | (none | {"note": EMULATED} if emulated else {})
     return msgspec.json.encode(data).decode()
 
@@ -94,7 +102,7 @@ def _copies_json(burst: TimedBurst, emulated: bool) -> dict[str, object]:
     """
     effort = burst.burst.effort
     return {
-        "unroll": effort.unroll, "loop": effort.loop, "basic": effort.basic,
+        "unroll": effort.unroll, "loop": effort.loop, "basic": effort.basic, "drain": effort.drain,
         "pairs_of_marks": burst.burst.pairs, "mark": None if emulated else _rounded(burst.mark),
         "beside": None if emulated or not effort.basic else _rounded(burst.beside),
     }  # fmt: skip
@@ -114,7 +122,7 @@ def code_lines(code: str) -> list[str]:
 def bench_text(
     label: str, kernel: Kernel, measured: Measurement, unroll: int, machine: str, frequency: float,
     emulated: bool = False, aggregates: Sequence[Aggregate] = (), counted: Counted = NOTHING_COUNTED,
-    burst: TimedBurst | None = None, verbose: bool = False,
+    burst: TimedBurst | None = None, whole: int = 0, verbose: bool = False,
 ) -> str:  # fmt: skip
     """A measurement of a snippet in a few lines; of an emulator no number."""
     cycles = measured.cycles / unroll
@@ -122,6 +130,7 @@ def bench_text(
     if emulated:
         return "\n".join([*[f"    {line}" for line in lines], f"it runs on {machine}", EMULATED])
     copies = f", {unroll} copies per body" if unroll > 1 else ""
+    copies += f", all {whole} copies" if whole else ""
     seen = [value / unroll for value in measured.rounds if not math.isnan(value)]
     rounds = f"{len(measured.rounds)} rounds, {min(seen):.4f} to {max(seen):.4f}" if seen else "no round"
     why = f", {measured.disturbed} of them disturbed"
@@ -156,6 +165,7 @@ def _copies(burst: TimedBurst) -> str:
     effort, pairs = burst.burst.effort, burst.burst.pairs
     few, many = ("none", effort.unroll) if effort.basic else (effort.unroll, 2 * effort.unroll)
     trips = f", in a loop of {effort.loop} trips" if effort.loop else ""
+    trips += ", behind a drained front end" if effort.drain else ""
     copies = f"{many} copies less {few}{trips}, {burst.samples[0].calls} runs of both per measurement"
     if effort.basic:
         copies += f"; twice as many say that {_beside(burst.beside)}"

@@ -371,6 +371,21 @@ def test_what_comes_before_copies_runs_in_order(backend, isa):
     assert backend.burst(made.kernel, structs.replace(made.effort, measurements=2)).status in (OK, UNCLEAN)
 
 
+# The fence stands 1088 bytes before the first copy: its line, and 1 KiB of NOPs.
+BEHIND_FENCE = {
+    "aarch64": "adr x0, .; sub x0, x0, #1088; ldr w1, [x0]; movz w2, #0x3fdf; movk w2, #0xd503, lsl 16; "
+    "cmp w1, w2; b.eq 1f; udf #0; 1: nop",
+    "riscv64": "auipc a0, 0; lw a1, -1088(a0); li a2, 0x0ff0000f; beq a1, a2, 1f; unimp; 1: nop",
+}
+
+
+@pytest.mark.parametrize("drain", [True, False])
+def test_the_front_end_is_drained_where_that_is_asked_for(backend, isa, drain):
+    made = burst(isa, BEHIND_FENCE[isa.name], BurstPlan(1, basic=True, drain=drain))
+    found = backend.burst(made.kernel, structs.replace(made.effort, measurements=1))
+    assert found.status in ((OK, UNCLEAN) if drain else (SIGNAL,))
+
+
 def test_copies_that_fault_name_the_instruction(backend, isa):
     made = burst(isa, "nop; nop")
     for code, offset in ((words(isa.add, isa.wild), 4), (words(isa.trap), 0)):

@@ -51,7 +51,7 @@ VALUES = (
     | {f"STATUS_{name}": getattr(base, name) for name in STATUSES}
     | {"PROTOCOL_MAGIC": MAGIC, "PROTOCOL_VERSION": native.VERSION, "COUNTERS_MAX": answers.COUNTERS}
     | {"LOCATIONS / 8": locations.BYTES}
-    | {"BURST_BASIC": requests.BASIC, "MEASUREMENTS_MAX": 2048}
+    | {"BURST_BASIC": requests.BASIC, "BURST_DRAIN": requests.DRAIN, "MEASUREMENTS_MAX": 2048}
     | {"BLOCK_LOOP": blocks.LOOPS_BACK, "BLOCK_COUNTER_SHIFT": blocks.COUNTER_SHIFT}
 )
 

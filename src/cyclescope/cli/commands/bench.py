@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-import msgspec
 
+from cyclescope.cli.asked import BenchRequest, bytes_of
 from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
 from cyclescope.cli.spellings import NanoBenchCommand
 from cyclescope.errors import MeasurementError, SourceError, UsageError
@@ -39,90 +39,13 @@ _AGGREGATES: dict[str, str] = {
 }
 
 
-class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line asks for."""
-
-    files: tuple[Path, ...]
-    texts: tuple[str, ...]
-    code: str | None
-    rerun: int | None
-    function: str
-    init: str
-    late_init: str
-    one_time_init: str
-    unroll: int | None
-    sweep: str | None
-    vectors: str | None
-    rounds: int
-    measurements: int | None
-    aggregates: tuple[str, ...]
-    config: Path | None
-    threads: int | None
-    pins: str | None
-    verbose: bool
-    form: str | None
-    loop: int | None
-    warm_up: int | None
-    initial_warm_up: int | None
-    basic: bool
-    no_mem: bool
-    alignment_offset: int | None
-
-    @property
-    def plan(self) -> BurstPlan | None:
-        """How copies are to run once, None where the code is to go on and on."""
-        numbers = (self.loop, self.warm_up, self.initial_warm_up, self.alignment_offset)
-        asked = self.basic or self.no_mem or any(number is not None for number in numbers)
-        return self.copies if asked else None
-
-    @property
-    def copies(self) -> BurstPlan:
-        """How copies run once where the code has marks, or where that is asked for."""
-        from cyclescope.infer.beside.bursts import BurstPlan
-
-        usual = BurstPlan()
-        return BurstPlan(
-            self.unroll or 0, self.loop or 0, usual.warm_up if self.warm_up is None else self.warm_up,
-            self.initial_warm_up or 0, self.basic, self.alignment_offset or 0,
-            self.measurements or usual.measurements,
-        )  # fmt: skip
-
-    def around(self, plan: BurstPlan | None) -> Around:
-        """What comes before the code, and how often it is repeated."""
-        from cyclescope.infer.beside.pieces import Around, Init
-
-        before = Init(self.one_time_init, self.init, self.late_init)
-        return Around(before, self.unroll or 1, self.vectors or "", plan)
-
-    @property
-    def wanted_rounds(self) -> int:
-        """Rounds at least: nanoBench's number of measurements is one of ours, up to the most."""
-        return self.rounds if self.measurements is None else min(self.measurements, MOST_ROUNDS)
-
-    def check(self) -> None:
-        """Raise UsageError where it contradicts itself."""
-        from cyclescope.infer.beside.bursts import MOST_MEASUREMENTS
-
-        kinds = sum(map(bool, (self.texts, self.code is not None, self.rerun is not None, self.files)))
-        if kinds != 1:
-            what = "more than one thing to time" if kinds else "nothing to time"
-            raise UsageError(what, "give one of --asm, --hex, --rerun and files")
-        if self.sweep and not self.texts:
-            raise UsageError("--sweep needs {N} in a text", "give it with --asm")
-        if self.plan and (self.threads or self.pins):
-            raise UsageError("threads go round a loop of their own", "leave out {threads} or {loop}")
-        if (self.measurements or 0) > MOST_MEASUREMENTS and self.plan:
-            raise UsageError(f"more than {MOST_MEASUREMENTS} measurements", "give a smaller {measurements}")
-        if self.function and not self.files:
-            raise UsageError("--function is of a file", "give an object file or a file of assembly text")
-
-
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.argument("files", nargs=-1, type=_FILE, metavar="[FILE]..."),
     click.option("--asm", "texts", multiple=True,
                  help="Instructions, separated by ';'; of x86-64 in Intel syntax. Several are compared."),
     click.option("--hex", "code", help="Machine code instead of --asm."),
+    click.option("--code", "raw", type=_FILE, help="A file that is machine code alone instead of --asm."),
     click.option("--rerun", "--from", "rerun", type=click.IntRange(1, 2**63 - 1), metavar="ID",
                  help="A kernel of a store instead of --asm."),
     click.option("--function", default="", metavar="NAME",
@@ -130,6 +53,8 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--init", default="", help="Instructions that run before; with --loop before each run."),
     click.option("--late-init", default="", help="More of them, behind --init; with --loop they are timed."),
     click.option("--one-time-init", default="", help="More of them, in front of --init; with --loop once."),
+    *(click.option(f"--code-{name}", type=_FILE, help=f"A file of machine code instead of --{name}.")
+      for name in ("init", "late-init", "one-time-init")),
     click.option("--unroll", type=click.IntRange(1, 10000),
                  help="Copies of the code per body; default 1, with --loop some 600 instructions."),
     click.option("--loop", type=click.IntRange(0, 0xFFFFFFFF),
@@ -142,6 +67,9 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--alignment-offset", type=click.IntRange(0, 4096),
                  help="The same, so many bytes behind a multiple of 64."),
     click.option("--no-mem", is_flag=True, help="The same: readings take no memory of the code."),
+    click.option("--drain", is_flag=True,
+                 help="The same: where the copies begin, the front end has fetched none of them."),
+    click.option("--no-normalization", is_flag=True, help="Cycles and events of all copies, not of one."),
     click.option("--sweep", metavar="N=1..64", help="Time the code with every number in place of {N}."),
     click.option("--vectors", type=click.Choice(list(VECTOR_LEVELS)),
                  help="Vector state to start with; default: as the code needs."),
@@ -152,6 +80,7 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     *(click.option(f"--{name}", is_flag=True, help=f"Print {told} of the rounds, too.")
       for name, told in _AGGREGATES.items()),
     click.option("--config", type=_FILE, help="Events to count, as nanoBench lists them."),
+    click.option("--remove-empty-events", is_flag=True, help="Leave out events that are 0.00."),
     click.option("--threads", type=click.IntRange(2, 1024),
                  help="Run it on so many CPUs at once; how much longer than alone."),
     click.option("--pin", "pins", metavar="LIST", help="Those CPUs: 0,2."),
@@ -212,9 +141,10 @@ def command(link: Link, cpu: int | None, store: Path | None, as_json: bool, **gi
             click.echo(threads_json(name, readings, copies, identity.machine) if as_json else text)
             return
         timed = _timed(backend, snippets, asked, identity.emulated)
+        timed = [one.of_all_copies for one in timed] if asked.no_normalization else timed
         frequency = backend.calibrate().frequency
         names = backend.capabilities().counters[1:]
-    counted = Counted(tuple(event[0] for event in events), names, why_none)
+    counted = Counted(tuple(event[0] for event in events), names, why_none, asked.remove_empty_events)
     form = "json" if as_json else asked.form
     click.echo(_written(timed, asked, form, identity.machine, frequency, counted))
     if not identity.emulated:
@@ -266,7 +196,7 @@ def _written(
         return (sweep_text if asked.sweep else comparison_text)(timed, machine)
     one = timed[0]
     common = (one.snippet.name, one.snippet.kernel, one.measured, one.snippet.copies, machine, frequency)
-    extra = (one.emulated, _aggregates(asked.aggregates, one), counted, one.burst)
+    extra = (one.emulated, _aggregates(asked.aggregates, one), counted, one.burst, one.whole)
     return bench_json(*common, *extra) if form == "json" else bench_text(*common, *extra, asked.verbose)
 
 
@@ -281,7 +211,9 @@ def _aggregates(kinds: Sequence[str], one: TimedSnippet) -> tuple[Aggregate, ...
         return ()
     if burst is not None:
         many = burst.measurements
-        return tuple(Aggregate(kind, burst.summed(kind), many, "measurements") for kind in kinds)
+        return tuple(
+            Aggregate(kind, burst.summed(kind) * (one.whole or 1), many, "measurements") for kind in kinds
+        )
     return tuple(Aggregate(kind, aggregate(kind, values), len(values)) for kind in kinds)
 
 
@@ -323,6 +255,8 @@ def _written_snippets(
         return [_of_isa(stored, around, isa)]
     if asked.code is not None:
         return [code_snippet(asked.code, _bytes(asked.code), around, isa)]
+    if asked.raw is not None:
+        return [code_snippet(asked.raw.name, bytes_of(asked.raw), around, isa)]
     if asked.files:
         return [file_snippet(path, asked.function, around, isa) for path in asked.files]
     return text_snippets(asked.texts, around, sweep_of(asked.sweep) if asked.sweep else None, isa)

@@ -48,6 +48,7 @@ class BurstPlan(msgspec.Struct, frozen=True):
     basic: bool = False
     offset: int = 0
     measurements: int = MEASUREMENTS
+    drain: bool = False
 
     def kept(self, isa: str) -> str:
         """Registers that code may not name, as a regular expression."""
@@ -147,7 +148,7 @@ def burst_of(kernel: Kernel, before: Before, plan: BurstPlan) -> Burst:
     wanted = min(plan.measurements * (_MARKED_MEASUREMENTS if pairs else 1), MOST_MEASUREMENTS)
     effort = BurstEffort(
         wanted, unroll, plan.loop, plan.warm_up, plan.initial_warm_up, plan.basic, plan.offset,
-        len(before.one_time), len(before.late), _TARGET,
+        len(before.one_time), len(before.late), _TARGET, plan.drain,
     )  # fmt: skip
     made = msgspec.structs.replace(kernel, code=code, setup=before.init, instructions=1, flags=0)
     return Burst(made, effort, pairs)

@@ -32,16 +32,30 @@ _LISTED = re.compile(r"([A-Za-z]\w*)=(-?\d{1,9}(?:,-?\d{1,9})*)")
 
 
 class Init(NamedTuple):
-    """Texts of what comes before the code: once, before each run, and behind its first read of the clock."""
+    """What comes before the code: once, before each run, and behind its first read of the clock.
 
-    one_time: str = ""
-    each: str = ""
-    late: str = ""
+    Each is assembly text or machine code.
+    """
+
+    one_time: str | bytes = ""
+    each: str | bytes = ""
+    late: str | bytes = ""
 
     @property
     def text(self) -> str:
-        """All of it, in order."""
-        return "\n".join(filter(None, self))
+        """All of it that is text, in order."""
+        return "\n".join(part for part in self if isinstance(part, str) and part)
+
+    def code(self, isa: str) -> tuple[bytes, bytes, bytes]:
+        """The machine code of each. Raises UsageError, UnsupportedInstruction."""
+        one_time, each, late = (part if isinstance(part, bytes) else code_of(part, isa) for part in self)
+        return one_time, each, late
+
+    def check(self, kept: str | None, isa: str) -> None:
+        """Raise UsageError for machine code that names registers which are kept from it."""
+        for part in self:
+            if isinstance(part, bytes):
+                check_code(part, kept, isa)
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -86,7 +100,8 @@ class Sweep(msgspec.Struct, frozen=True):
             raise UsageError(f"there is no {mark} in the code", f"write {mark} where the number goes")
         for value in self.values:
             number = str(value)
-            before = Init(*(one.replace(mark, number) for one in init))
+            parts = (one.replace(mark, number) if isinstance(one, str) else one for one in init)
+            before = Init(*parts)
             yield f"{self.name}={value}", text.replace(mark, number), before
 
 
@@ -118,16 +133,15 @@ def text_snippets(texts: Sequence[str], around: Around, sweep: Sweep | None, isa
 
 
 def _of_text(name: str, text: str, init: Init, around: Around, isa: str) -> Snippet:
-    if around.plan is None:
-        return Snippet(name, text_kernel(text, init.text, around.unroll, around.vectors, isa), around.unroll)
-    kernel = text_kernel(text, init.text, 1, around.vectors, isa, around.plan.kept(isa))
-    return _in_copies(name, kernel, init, around.plan, isa)
+    unroll = 1 if around.plan else around.unroll
+    kernel = text_kernel(text, init.text, unroll, around.vectors, isa, around.kept(isa))
+    return _after(name, kernel, msgspec.structs.replace(around, init=init), isa)
 
 
 def _in_copies(name: str, kernel: Kernel, init: Init, plan: BurstPlan, isa: str) -> Snippet:
     """The snippet of code whose copies run once, from the state that such have."""
     kernel = msgspec.structs.replace(kernel, state=bench.area_state(kernel.state.vector_level, isa))
-    before = Before(*(code_of(one, isa) for one in init))
+    before = Before(*init.code(isa))
     return Snippet(name, kernel, burst=burst_of(kernel, before, plan))
 
 
@@ -164,11 +178,11 @@ def file_snippet(path: Path, function: str, around: Around, isa: str) -> Snippet
 
 def _after(name: str, kernel: Kernel, around: Around, isa: str) -> Snippet:
     """The snippet of a kernel with the instructions that come before it."""
+    around.init.check(around.kept(isa), isa)
+    check_kept(around.init.text, around.kept(isa), isa)
     if around.plan is not None:
         return _in_copies(name, kernel, around.init, around.plan, isa)
-    if around.init.text.strip():
-        setup = text_kernel(around.init.text, "", 1, around.vectors, isa)
-        kernel = msgspec.structs.replace(kernel, setup=setup.code)
+    kernel = msgspec.structs.replace(kernel, setup=b"".join(around.init.code(isa)))
     return Snippet(name, kernel, around.unroll)
 
 

@@ -339,6 +339,12 @@ uint8_t *arch_emit_drain(uint8_t *p)
     return arch_emit_fence(emit(p, 0xd5033b9f)); /* dsb ish */
 }
 
+/* ISB has what follows fetched anew. */
+uint8_t *arch_emit_flood(uint8_t *p)
+{
+    return arch_emit_idle(arch_emit_align(arch_emit_fence(p)), 1024);
+}
+
 void arch_emit_padding(uint8_t *p, size_t bytes)
 {
     memset(p, 0, bytes); /* udf #0 */

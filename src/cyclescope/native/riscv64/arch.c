@@ -390,6 +390,12 @@ uint8_t *arch_emit_drain(uint8_t *p)
     return arch_emit_fence(p);
 }
 
+/* FENCE.I has what follows fetched anew. */
+uint8_t *arch_emit_flood(uint8_t *p)
+{
+    return arch_emit_idle(arch_emit_align(emit(arch_emit_fence(p), 0x0000100f)), 1024);
+}
+
 void arch_emit_padding(uint8_t *p, size_t bytes)
 {
     memset(p, 0, bytes); /* c.unimp */

@@ -303,6 +303,18 @@ uint8_t *arch_emit_drain(uint8_t *p)
     return arch_emit_fence(emit(emit(p, opcode, sizeof opcode), &nobodys, sizeof nobodys));
 }
 
+/* The short NOPs take the places of what was decoded before them; of the long ones no decoder brings more than it
+ * has bytes for, one or two a cycle, and nothing waits for them. */
+uint8_t *arch_emit_flood(uint8_t *p)
+{
+    static const uint8_t nop[15] = {0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84}; /* 15 bytes long */
+    const size_t short_nops = 189, long_nops = 64;
+    p = arch_emit_idle(arch_emit_fence(p), short_nops);
+    for (size_t i = 0; i < long_nops; i++)
+        p = emit(p, nop, sizeof nop);
+    return p;
+}
+
 void arch_emit_padding(uint8_t *p, size_t bytes)
 {
     memset(p, 0xcc, bytes);

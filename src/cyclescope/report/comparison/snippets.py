@@ -32,10 +32,20 @@ class TimedSnippet(NamedTuple):
     measured: Measurement
     emulated: bool = False  # then its times say nothing, and no view has one
     burst: TimedBurst | None = None  # where copies ran once
+    whole: int = 0  # copies that the numbers are of, 0: of one
+
+    @property
+    def of_all_copies(self) -> TimedSnippet:
+        """With numbers that are of all copies of the code, not of one."""
+        copies = self.snippet.copies if self.burst is None else self.burst.burst.effort.copies
+        measured = self.measured if self.burst is None else self.measured.times(copies)
+        return self._replace(
+            snippet=msgspec.structs.replace(self.snippet, copies=1), measured=measured, whole=copies
+        )
 
     @property
     def cycles(self) -> float:
-        """Core cycles per copy of the code."""
+        """Core cycles per copy of the code, or of all copies."""
         return self.measured.cycles / self.snippet.copies
 
     @property
@@ -67,6 +77,10 @@ def _with_note(text: str, timed: Sequence[TimedSnippet]) -> str:
     return f"{text}\n{EMULATED}" if any(one.emulated for one in timed) else text
 
 
+def _unit(timed: Sequence[TimedSnippet]) -> str:
+    return "core cycles of all copies" if timed[0].whole else "core cycles per copy"
+
+
 def _short(name: str) -> str:
     line = "; ".join(part.strip() for part in name.splitlines() if part.strip())
     return line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 3]}..."
@@ -74,7 +88,7 @@ def _short(name: str) -> str:
 
 def comparison_text(timed: Sequence[TimedSnippet], machine: str) -> str:
     """The same as a table for people."""
-    text = f"core cycles per copy, on {machine}\n{table(comparison_rows(timed), 1)}".rstrip()
+    text = f"{_unit(timed)}, on {machine}\n{table(comparison_rows(timed), 1)}".rstrip()
     return _with_note(text, timed)
 
 
@@ -102,7 +116,17 @@ def comparison_json(timed: Sequence[TimedSnippet], machine: str, frequency: floa
     for one in timed:
         label, kernel, copies = one.snippet.name, one.snippet.kernel, one.snippet.copies
         data = msgspec.json.decode(
-            bench_json(label, kernel, one.measured, copies, machine, frequency, one.emulated, burst=one.burst)
+            bench_json(
+                label,
+                kernel,
+                one.measured,
+                copies,
+                machine,
+                frequency,
+                one.emulated,
+                burst=one.burst,
+                whole=one.whole,
+            )
         )
         ratio, error = one.ratio(timed[0])
         known = not one.emulated and not math.isnan(ratio)
@@ -116,7 +140,7 @@ def sweep_text(timed: Sequence[TimedSnippet], machine: str) -> str:
     """A bar per number of a sweep, from 0 on; what is not `ok` has its range."""
     most = max([one.cycles for one in timed if math.isfinite(one.cycles)], default=0.0)
     rows = [(_short(one.snippet.name), *_swept(one, most)) for one in timed]
-    return _with_note("\n".join([f"core cycles per copy, on {machine}", *aligned(rows, (0, 2, 3))]), timed)
+    return _with_note("\n".join([f"{_unit(timed)}, on {machine}", *aligned(rows, (0, 2, 3))]), timed)
 
 
 def _swept(one: TimedSnippet, most: float) -> tuple[str, str, str]:

@@ -103,6 +103,7 @@ def test_marks_take_nanobench_s_way(in_copies):
         "unroll": 100,
         "loop": 0,
         "basic": False,
+        "drain": False,
         "pairs_of_marks": 1,
         "mark": 98.0,
         "beside": None,
@@ -129,11 +130,100 @@ def test_the_counter_is_free_without_a_loop(in_copies, cyclescope):
     assert "r15 is needed" in in_copies("--asm", "mov r15, 1", "--loop", "2").error
 
 
-@pytest.mark.parametrize("word", ["-df", "-no_normalization", "-msr_config", "-code"])
+@pytest.mark.parametrize("word", ["-msr_config", "-debug"])
 def test_what_is_not_here_says_why(timed, word):
     done = timed("-asm", "nop", word)
     assert done.code == 2
-    assert "of nanoBench is not needed here: " in done.error
+    assert "of nanoBench cannot be had here: leave it out: " in done.error
+
+
+@pytest.fixture
+def machine_code(tmp_path):
+    """Files of machine code, by what is in them."""
+
+    def made(code):
+        path = tmp_path / f"{code}.bin"
+        path.write_bytes(bytes.fromhex(code))
+        return str(path)
+
+    return made
+
+
+@pytest.mark.parametrize("dash", ["-code", "--code"])
+def test_files_of_machine_code(timed, in_copies, machine_code, dash):
+    named = {"": "4801d8", "_init": "ffc3", "_late_init": "ffc1", "_one_time_init": "ffc0"}
+    words = [word for name, code in named.items() for word in (f"{dash}{name}", machine_code(code))]
+    assert timed(*words).code == 0
+    assert (timed.asked[0][0].code.hex(), timed.asked[0][0].setup.hex()) == ("4801d8", "ffc0ffc3ffc1")
+    assert in_copies(*words, "-loop_count", "0").code == 0
+    (burst,) = in_copies.asked
+    assert (burst.kernel.setup.hex(), burst.kernel.code.hex()) == ("ffc3", "ffc0ffc14801d8")
+    assert (burst.effort.one_time, burst.effort.late) == (2, 2)
+
+
+def test_text_and_machine_code_before_it(timed, machine_code):
+    assert timed("-asm", "nop", "-code_init", machine_code("ffc3"), "-asm_late_init", "inc ecx").code == 0
+    assert timed.asked[0][0].setup.hex() == "ffc3ffc1"
+
+
+def test_files_of_machine_code_that_say_why_not(timed, machine_code):
+    nop, r15 = machine_code("90"), machine_code("49ffc7")
+    for words, said, code in [
+        (("-code", nop, "-asm", "nop"), "more than one thing to time", 2),
+        (("-asm", "nop", "-asm_init", "nop", "-code_init", nop), "--init and --code-init are the same", 2),
+        (("-code", machine_code("")), ".bin is empty", 1),
+        (("-code", nop + "s"), "cannot be read: No such file", 1),
+        (("-code", machine_code("90" * 50), "-no_normalization", "--threads", "2"), "per copy", 2),
+        (("-code", r15), "inc r15 at byte 0: r15 counts", 2),
+        (("-asm", "nop", "-code_init", r15), "inc r15 at byte 0: r15 counts", 2),
+    ]:
+        done = timed(*words)
+        assert done.code == code
+        assert said in done.error
+
+
+def test_files_of_machine_code_are_as_long_as_code_may_be(timed, tmp_path):
+    path = tmp_path / "code"
+    for many, code in ((0xFFFF, 0), (0x10000, 1)):
+        path.write_bytes(b"\x90" * many)
+        assert timed("-code", str(path)).code == code
+    assert "code has more than 65535 bytes" in timed("-code", "/dev/zero").error.replace("/dev/zero", "code")
+
+
+def test_numbers_of_all_copies(timed, in_copies):
+    """Code of one byte takes a cycle; a fake of copies three."""
+    words = ("-asm", "nop", "-unroll_count", "4")
+    assert "4.0000 core cycles +-0.0400 (ok, all 4 copies)" in timed(*words, "-no_normalization").out
+    assert json.loads(timed(*words, "-no_normalization", "--json").out)["cycles_of"] == 4
+    done = in_copies(*words, "-loop_count", "10", "-no_normalization", "-max")
+    assert "120.0000 core cycles +-0.4000 (ok, all 40 copies)" in done.out
+    assert "max of 2 measurements: 301.0000 core cycles" in done.out
+    pieces = (*words, "-asm", "inc eax", "-no_normalization")
+    assert "core cycles of all copies, on" in timed(*pieces).out
+    rows = csv.DictReader(io.StringIO(timed(*pieces, "--csv").out))
+    assert [float(row["cycles"]) for row in rows] == [4, 8]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(("--csv", "--avg"), "--csv does not tell --avg"), (("--markdown", "--verbose"), "not tell --verbose"),
+     (("--asm", "nop", "--min", "--max"), "a comparison does not tell --min, --max"),
+     (("--threads", "2", "--csv", "--avg"), "as text or --json: not --avg, --csv"),
+     (("--pin", "0,1", "-no_normalization"), "not --no-normalization")],
+)  # fmt: skip
+def test_what_is_not_told_is_not_taken(timed, words, said):
+    done = timed("--asm", "nop", *words)
+    assert done.code == 2
+    assert said in done.error
+    assert not timed.asked
+
+
+def test_a_drained_front_end_is_told(in_copies):
+    done = in_copies("-asm", "nop", "-df", "-unroll_count", "4")
+    assert "8 copies less 4, behind a drained front end, 7 runs" in done.out
+    assert in_copies.asked[0].effort.drain
+    in_copies("-asm", "nop", "-loop_count", "0")
+    assert not in_copies.asked[1].effort.drain
 
 
 @pytest.mark.parametrize("words", [("-f", "-range"), ("-fixed_counters",), ("-usr", "1", "--os=0")])
