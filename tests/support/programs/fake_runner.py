@@ -23,7 +23,7 @@ def write(kind, payload, magic=MAGIC):
     sys.stdout.buffer.write(FRAME.pack(magic, kind, len(payload), 0) + payload)
     sys.stdout.buffer.flush()
 
-def hello(version=8):
+def hello(version=9):
     leaves = b"".join(struct.pack("<6I", *leaf) for leaf in LEAVES)
     return struct.pack("<4I7Q", version, 1, len(LEAVES), 4096, *[0] * 6, 7) + leaves
 
