@@ -61,10 +61,11 @@ class _Elsewhere(BackendUnavailable):
 
 
 class _Own(threading.local):
-    """What a thread has submitted, and whose kernels fit."""
+    """What a thread has submitted, and whose kernels fit; whether it gives way to others."""
 
     def __init__(self) -> None:
         self.submitted: deque[tuple[Job, list[bool]]] = deque()
+        self.gives_way = False
 
 
 class _Hello(NamedTuple):
@@ -316,8 +317,14 @@ class NativeBackend:
         answer = self._ask(Job(CALIBRATE, requests.CALIBRATE_LAYOUT.pack(samples, 0, self._nop)))
         return self._believe(lambda: answers.calibration_of(answer))
 
+    def give_way(self) -> None:
+        """From now on this thread's batches wait until nothing else is under way."""
+        self._own.gives_way = True
+
     def submit(self, kernels: Sequence[Kernel], effort: Effort) -> None:
         """Start measuring a batch; `collect` waits for the answer."""
+        if self._own.gives_way:
+            self._transport.await_idle()
         head = requests.measure(effort)
         fitting = [max(one.instructions, len(one.code), len(one.setup)) <= _LARGEST for one in kernels]
         record = answers.RESULT * effort.rounds

@@ -85,6 +85,8 @@ class Transport:
         self._answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         self._said = self._strange = b""
         self._over = False  # nothing more will be read
+        self._idle = threading.Event()  # no answer is to come
+        self._idle.set()
         self._room: deque[int] = deque()  # that each answer still to come may take
         assert self.process.stdin is not None
         os.set_blocking(self.process.stdin.fileno(), False)
@@ -119,6 +121,7 @@ class Transport:
         self._heard = time.monotonic()
         if answered:
             self._room.append(max(room, _SHORT))
+            self._idle.clear()
         try:
             self._write(FRAME.pack(MAGIC, kind, len(payload), count) + payload, patience)
         except (OSError, ValueError) as error:
@@ -167,6 +170,10 @@ class Transport:
             self.unanswered -= 1
             return answer
 
+    def await_idle(self) -> None:
+        """Wait until the other side has answered all that it was asked, or is gone."""
+        self._idle.wait()
+
     def _listen(self) -> None:
         """Read answers as they come, so that neither side ever waits to write."""
         while beginning := self._read(len(_BEGINNING)):
@@ -184,8 +191,11 @@ class Transport:
             if len(payload) != length:
                 break
             self._answers.put((kind, payload))
+            if not self._room:
+                self._idle.set()
         self._over = True
         self._answers.put(None)
+        self._idle.set()
 
     def _read(self, size: int) -> bytes:
         """So many bytes, or what there is before the end."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from queue import SimpleQueue
 
 from cyclescope.backend.base import Backend
+from cyclescope.backend.native import NativeBackend
 from cyclescope.isa.table import Table
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import Asked, ask
@@ -15,13 +16,15 @@ from cyclescope.probe.run import Asked, ask
 class AskedMeanwhile:
     """Probes that are asked from `begin` on where the backend may be asked `apart`, by several threads.
 
-    Else, or if nobody calls it, they are asked when their answers are taken. `total` is their number.
+    A runner measures them while it has nothing else to do. Else, or if nobody calls it, they are asked when
+    their answers are taken. `total` is their number.
     """
 
     def __init__(self, probes: Sequence[Probe], backend: Backend, table: Table, apart: bool = True) -> None:
         self.total = len(probes)
         self._apart = apart
         self._found: SimpleQueue[Asked | BaseException | None] = SimpleQueue()
+        self._backend = backend
         self._asking = ask(probes, backend, table)
         self._thread: threading.Thread | None = None
 
@@ -33,6 +36,8 @@ class AskedMeanwhile:
 
     def _ask(self) -> None:
         try:
+            if isinstance(self._backend, NativeBackend):
+                self._backend.give_way()
             for asked in self._asking:
                 self._found.put(asked)
             self._found.put(None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from contextlib import closing
 from errno import EMFILE
@@ -107,6 +108,30 @@ def test_batches_are_answered_in_order(runner):
     assert [[s.cycles for s in samples] for samples in first] == [[1.0, 1.0]]
     assert [[s.cycles for s in samples] for samples in second] == [[2.0], [2.0]]
     assert [count for kind, _, count in frames(path) if kind == MEASURE] == [1, 2]
+
+
+@pytest.mark.parametrize(("gives_way", "order"), [(True, [1, 2, 3]), (False, [1, 3, 2])])
+def test_a_thread_that_gives_way_waits_until_nothing_is_under_way(runner, gives_way, order):
+    slow = (
+        "quick = answer\ndef answer(*asked): time.sleep(0.3 * (asked[0] == MEASURE)); return quick(*asked)\n"
+    )
+    path = runner(slow)
+    with closing(NativeBackend(0)) as backend:
+
+        def ask():
+            if gives_way:
+                backend.give_way()
+            backend.submit([kernel()] * 3, Effort())
+            backend.collect()
+
+        backend.submit([kernel()], Effort())
+        other = threading.Thread(target=ask)
+        other.start()
+        time.sleep(0.1)
+        backend.submit([kernel()] * 2, Effort())
+        assert [len(backend.collect()), len(backend.collect())] == [1, 2]
+        other.join()
+    assert [count for kind, _, count in frames(path) if kind == MEASURE] == order
 
 
 def test_every_field_of_a_sample(runner):
