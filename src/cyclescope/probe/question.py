@@ -131,7 +131,8 @@ class Probe(msgspec.Struct, frozen=True):
     are where the method or the expectation is described. `unit` is that of the values. `more` are points of a
     case that its readings so far ask for, none where they say enough. Those `of_pairs` are asked of pairs of
     CPUs, each case of each pair. `events` are what a core's counters tell apart as well: general names of
-    the kernel, or `uops`. `stages` are how often points are asked for at the most.
+    the kernel, or `uops`. `stages` are how often points are asked for at the most,
+    `axis` is what the places of its sweeps count.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Probe(msgspec.Struct, frozen=True):
     of_pairs: bool = False
     events: tuple[str, ...] = ()
     stages: int = STAGES
+    axis: str = "instances"
 
 
 def first_of(way: Callable[[int], ProbeVerdict], places: Sequence[int]) -> ProbeVerdict:

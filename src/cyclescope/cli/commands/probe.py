@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Also what is not resolved, with the reason.")
 @click.option("--simulated", metavar="CORE",
               help="A simulated core instead: a machine's name or file, or drawn:SEED.")  # fmt: skip
-@click.option("--card", "as_card", is_flag=True, help="Print one page that sums up all answers in the store.")
+@click.option(
+    "--card",
+    "as_card",
+    is_flag=True,
+    help="Print, in place of each answer, one page that sums up these and all others in the store.",
+)
 @click.option("--html", "page", type=OutputFile(), metavar="FILE",
               help="Write a page with answers and curves here.")  # fmt: skip
 @target_option

@@ -121,4 +121,5 @@ PROBE = Probe(
     unit="trips",
     more=_more,
     events=("branch-misses",),
+    axis="trips",
 )

@@ -195,4 +195,5 @@ PROBE = Probe(
     unit="branches",
     more=_more,
     events=("branch-misses",),
+    axis="branches of a pattern, or targets",
 )

@@ -193,4 +193,5 @@ PROBE = Probe(
     unit="calls",
     more=_more,
     events=("branch-misses",),
+    axis="calls",
 )

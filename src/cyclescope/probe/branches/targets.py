@@ -210,4 +210,5 @@ PROBE = Probe(
     ("Agner Fog, test programs, jmp", "H. Wong, The microarchitecture of branch target buffers"),
     unit="jumps",
     more=_more,
+    axis="jumps",
 )

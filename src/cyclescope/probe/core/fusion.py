@@ -210,4 +210,5 @@ PROBE = Probe(
     ("Agner Fog, test programs, fused_branch", "T. Downs, uarch-bench, fusion"),
     more=_more,
     events=("uops",),
+    axis="NOPs beside them",
 )

@@ -124,4 +124,5 @@ PROBE = Probe(
     ("Agner Fog, test programs, cache_throughput", "LIKWID, bench"),
     unit="bytes per cycle",
     events=("L1-dcache-load-misses",),
+    axis="bytes",
 )

@@ -200,4 +200,5 @@ PROBE = Probe(
     unit="ways",
     more=_more,
     events=("L1-dcache-load-misses",),
+    axis="places",
 )

@@ -207,4 +207,5 @@ PROBE = Probe(
     more=_more,
     stages=_STAGES,
     events=("L1-dcache-load-misses", "dTLB-load-misses"),
+    axis="bytes",
 )

@@ -255,4 +255,5 @@ PROBE = Probe(
     _judge,
     ("Agner Fog, test programs, memcpy and testmemcpyalign", "Intel, optimization manual, REP MOVSB"),
     unit="bytes per cycle",
+    axis="bytes",
 )

@@ -110,4 +110,5 @@ PROBE = Probe(
     ("Agner Fog, test programs, cache_latency", "L. McVoy, lmbench, lat_mem_rd"),
     more=_more,
     events=("dTLB-load-misses", "L1-dcache-load-misses"),
+    axis="pages, or as many lines",
 )

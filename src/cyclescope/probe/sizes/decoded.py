@@ -311,4 +311,5 @@ PROBE = Probe(
     unit="instructions",
     more=_more,
     events=("L1-icache-load-misses",),
+    axis="instructions",
 )

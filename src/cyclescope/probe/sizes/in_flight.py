@@ -292,4 +292,5 @@ PROBE = Probe(
     unit="instructions",
     more=_more,
     stages=_STAGES,
+    axis="instructions in between",
 )

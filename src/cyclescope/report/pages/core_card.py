@@ -61,7 +61,8 @@ class Curve(NamedTuple):
 class AnsweredProbe(NamedTuple):
     """A probe with rows of subject, answer and confidence or reason, its grids and its drawings.
 
-    `counts` are what events count for each row, none where nothing was counted.
+    `counts` are what events count for each row, none where nothing was counted; `axis` is what the places
+    of its sweeps count.
     """
 
     name: str
@@ -71,6 +72,7 @@ class AnsweredProbe(NamedTuple):
     grids: tuple[HeatMap, ...]
     curves: tuple[Curve, ...]
     counts: tuple[str, ...]
+    axis: str
 
 
 class _Scale:
@@ -143,7 +145,7 @@ def _answered(asked: Asked, isa: str) -> AnsweredProbe:
     counts = tuple(printable(event_counts(asked, fact)) for fact in asked.facts)
     return AnsweredProbe(
         probe.name, probe.question, not_asked(asked, isa), rows, tuple(grids), tuple(curves),
-        counts if any(counts) else (),
+        counts if any(counts) else (), probe.axis,
     )  # fmt: skip
 
 

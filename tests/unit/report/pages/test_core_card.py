@@ -48,6 +48,21 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+LEAST_SWEPT = 4  # places of a part that are drawn as a sweep
+
+
+def test_curves_say_what_is_swept(asked):
+    text = core_card("a machine", "x86-64", asked)
+    assert "cycles by instructions in between" in text
+    for probe in PROBES.values():
+        places = {}
+        for case in probe.cases("x86-64"):
+            for point in case.points:
+                places.setdefault((case.subject, point.part), set()).add(point.x)
+        is_swept = max(map(len, places.values())) >= LEAST_SWEPT
+        assert is_swept == (probe.axis != "instances"), probe.name
+
+
 def test_the_card_comes_first(asked):
     text = core_card("a machine", "x86-64", asked)
     facts = [fact for one in asked for fact in one.facts]
