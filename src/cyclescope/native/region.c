@@ -76,7 +76,8 @@ static uint8_t *enter(struct job *job, struct region *region, uint8_t *p, unsign
     return arch_emit_counter(region->counter, 1);
 }
 
-/* The copies, from `p` on, and the way out; returns the end. */
+/* The copies, from `p` on, and the way out; returns the end. What they flush or store past the caches takes its time
+ * behind them, and is waited for. */
 static uint8_t *build_copies(const struct job *job, uint8_t *p, unsigned units)
 {
     const struct kernel *k = job->kernel;
@@ -86,7 +87,7 @@ static uint8_t *build_copies(const struct job *job, uint8_t *p, unsigned units)
     if (!(k->flags & KERNEL_UNROLLED))
         p = arch_emit_loop_end(p, start);
     if (timed_within())
-        p = arch_emit_mark(p, 0, &the_clock, 1);
+        p = arch_emit_mark(arch_emit_drain(p), 0, &the_clock, 1);
     return arch_emit_exit(p);
 }
 

@@ -4,7 +4,7 @@
  * a before it, m for five cycles, longer beside a neighbour; d is an n that is slow to decode, once where the
  * core keeps it decoded, which it does for the loop that has had the most trips; s is an n that is slower by a factor
  * where the way into its loop happened to leave the core in its other state; u updates memory, for the u after it, which
- * a short loop learns to know by its register. A trip through a loop that
+ * a short loop learns to know by its register; f goes on behind the code, until that drains. A trip through a loop that
  * fills the front end takes a whole number of cycles more, which depends on the loop's length and place, unless
  * it is long. A kernel that did not run last takes some cycles more to be entered, and so does, now and then, other code
  * of whose decoded instructions the kernel before it has taken the place. A neighbour takes from the
@@ -28,6 +28,7 @@
 #define KNOWN 1
 #define LEARNED 24     /* of so many in a loop */
 #define DECODING 3     /* cycles more of a d */
+#define FLUSHING 50    /* cycles that an f takes when it has left the core */
 #define HERTZ 3.7e9
 
 static struct shared area;
@@ -137,7 +138,8 @@ void arch_emit_jump(uint8_t *p, const uint8_t *target)
 
 uint8_t *arch_emit_drain(uint8_t *p)
 {
-    return p;
+    *p = 'D';
+    return p + 1;
 }
 
 int arch_marks_are_free(void)
@@ -219,6 +221,14 @@ static double state_of(const uint8_t *code, const uint8_t *start, const uint8_t 
     return memchr(start, 's', (size_t)(end - start)) && way >> 31 ? states : 1;
 }
 
+/* What loops have flushed is over. */
+static double flushing;
+static void drain(void)
+{
+    pass(flushing);
+    flushing = 0;
+}
+
 /* Before the counter of its loop. */
 static int begins_with_mark(const uint8_t *code)
 {
@@ -238,7 +248,13 @@ static void run(const uint8_t *code)
         memcpy(&distance, p + 1, 4);
         double trip = trip_of(p - distance, p) * state_of(code, p - distance, p);
         pass(trips * trip + decoding(p - distance, p, trips) + chance(4));
+        for (const uint8_t *at = p - distance; at < p; at++)
+            flushing += *at == 'f' ? FLUSHING * trips : 0;
         p += 5;
+    }
+    if (*p == 'D') {
+        drain();
+        p++;
     }
     if (*p == 'E')
         MARKS->end[0] = arch_ticks();

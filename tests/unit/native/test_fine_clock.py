@@ -117,6 +117,12 @@ def test_what_enters_a_kernel_is_in_no_sample_of_code_that_reads_the_clock(core,
     assert off(found, bodies)[int(0.9 * len(found.readings))] < 0.005
 
 
+def test_what_goes_on_behind_the_code_is_waited_for(core, seed):
+    """A flush leaves the core at once, and takes its time."""
+    found = core(*wide("ffnnnnnn"), **FINE, WITHIN=1, rounds=40, SEED=seed)
+    assert [r.cycles for r in found.readings] == pytest.approx([101.0] * 40, rel=0.01)
+
+
 def test_few_samples_do_not_say_what_a_kernel_scatters_by(core, seed):
     """Before there are ten, those count that differ by no more than canaries do."""
     found = core((CHAIN, 0), ("aaa", 0), **FINE, OWN=40, rounds=200, SEED=seed)
