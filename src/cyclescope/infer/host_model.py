@@ -145,6 +145,12 @@ def stored_results(store: Store) -> tuple[list[FormTiming], MachineModel]:
 
 def _made(store: Store) -> tuple[list[FormTiming], MachineModel]:
     """The results of all forms, which are kept where they made a model, and the model."""
+    with _without_collecting():
+        return _results_of_all(store)
+
+
+def _results_of_all(store: Store) -> tuple[list[FormTiming], MachineModel]:
+    """The same; what they are made of goes with this function, before garbage is looked for again."""
     from cyclescope.infer.machine_model import model_of, refuse_emulated
     from cyclescope.infer.ports.naming import known_machine
     from cyclescope.infer.readout import Readout
@@ -152,10 +158,9 @@ def _made(store: Store) -> tuple[list[FormTiming], MachineModel]:
     refuse_emulated(store)
     state = state_of(store.path)
     readout = Readout(store, load_table(store.isa), known_machine(store.machine))
-    with _without_collecting():
-        found = list(readout.each(_tell, possible_copies()))
-        model = model_of(readout, found)
-        return _results(readout, found, state), model
+    found = list(readout.each(_tell, possible_copies()))
+    model = model_of(readout, found)
+    return _results(readout, found, state), model
 
 
 def _results(readout: Readout, found: Sequence[Found], state: int) -> list[FormTiming]:
@@ -163,7 +168,7 @@ def _results(readout: Readout, found: Sequence[Found], state: int) -> list[FormT
     from cyclescope.infer.readout import ground_of
 
     store, timings = readout.store, [timing for timing, _ in found]
-    ground = ground_of(store, readout.table)
+    ground = ground_of(store, readout.table, readout.evidence)
     if not store.unreadable:
         keep_results(store.path, state, ground, timings)
     return timings

@@ -12,7 +12,7 @@ import msgspec
 
 from cyclescope.host.features import lacking
 from cyclescope.infer.copies import by_copies
-from cyclescope.infer.ports.approach import Approach, other_evidence, read_approach
+from cyclescope.infer.ports.approach import Approach, OtherEvidence, read_approach
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.refute.calibration import NOTE, Verdicts, stored_verdicts
 from cyclescope.infer.timing.builder import TimingBuilder
@@ -32,9 +32,10 @@ from cyclescope.remarks.ports import NoPorts
 from cyclescope.remarks.timing import Timing
 
 _UNKNOWN = PortUsage(None, None)
+_NO_EVIDENCE = OtherEvidence({}, frozenset())
 PART = 500  # forms that are read at once
 Found = tuple[FormTiming, PortUsage]
-_Elsewhere = tuple[Sequence[FormTiming], Sequence[Unreadable]]  # timings, and rows that were left out
+_Elsewhere = tuple[bytes, Sequence[Unreadable]]  # timings, packed, and rows that were left out
 _TIMED = (THROUGHPUT, LATENCY)
 _NUMBER = attrgetter("id")
 
@@ -55,9 +56,13 @@ class Circumstances(msgspec.Struct, frozen=True):
         return cls(stored_links(store), store.stopped(), features, store.emulated)
 
 
-def ground_of(store: Store, table: Table) -> str:
-    """A digest of what the results of forms rest on, beside their own readings and port experiments."""
-    throughputs, free = other_evidence(store, table) if store.has(PORTS) else ({}, frozenset())
+def ground_of(store: Store, table: Table, evidence: OtherEvidence | None = None) -> str:
+    """A digest of what the results of forms rest on, beside their own readings and port experiments.
+
+    `evidence` is what ports rest on, where that was read before.
+    """
+    found = evidence or OtherEvidence.of(store, table) if store.has(PORTS) else _NO_EVIDENCE
+    throughputs, free = found
     ports = throughputs, sorted(free), store.events(), store.note(NOTE)
     every = Circumstances.of(store), store.legality(), ports
     return hashlib.blake2b(msgspec.json.encode(every, order="deterministic"), digest_size=16).hexdigest()
@@ -93,7 +98,13 @@ class Readout:
         """What port experiments tell; None where no port was measured."""
         if self._told is not None or not self.store.has(PORTS):
             return self._told
-        return read_approach(self.store, self.table, self.known, None if self._everything else self.forms)
+        some = None if self._everything else self.forms
+        return read_approach(self.store, self.table, self.known, some, self.evidence)
+
+    @cached_property
+    def evidence(self) -> OtherEvidence:
+        """What ports rest on beside their own experiments."""
+        return OtherEvidence.of(self.store, self.table)
 
     @property
     def ports(self) -> PortBuilder | None:
@@ -127,7 +138,8 @@ class Readout:
 
         def elsewhere(number: int) -> _Elsewhere:
             with closing(Store(self.store.path, readonly=True, still=True)) as store:
-                return list(self._timings(store, parts[number], circumstances)), store.unreadable
+                made = list(self._timings(store, parts[number], circumstances))
+                return msgspec.msgpack.encode(made), store.unreadable  # pickled they take six times as long
 
         useful = len(parts) > copies and is_still(self.store.path)
         own = copies + 1 if self._told else len(parts) + 1  # every so manieth part is made here
@@ -144,9 +156,11 @@ class Readout:
 
     def _taken(self, made: _Elsewhere | None) -> Sequence[FormTiming]:
         """What another process made, with the damage that it met."""
-        timings, unreadable = made or ((), ())
+        if made is None:
+            return ()
+        packed, unreadable = made
         self.store.note_damage(unreadable)
-        return timings
+        return msgspec.msgpack.decode(packed, type=list[FormTiming])
 
     def _timings(
         self, store: Store, forms: Sequence[InstructionForm], circumstances: Circumstances

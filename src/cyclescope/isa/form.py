@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -165,6 +165,7 @@ def model_form_id(form: InstructionForm) -> str:
     return form.id.partition("@")[0]
 
 
+@cache
 def flag_names(mask: int) -> tuple[str, ...]:
     """Names of the flags in a bit mask."""
     return tuple(name for bit, name in enumerate(ALL_FLAGS) if mask >> bit & 1)

@@ -61,10 +61,13 @@ def domain(cls: str) -> str:
     `r` general registers, `h` high bytes, `v` vectors, `k` masks, `m` MMX, `x` x87 stack; other
     classes (segment, control, tile, bound registers) are `?`.
     """
-    if cls in VECTOR_CLASSES:
-        return "v"
-    table = {"R8l": "r", "R16": "r", "R32": "r", "R64": "r", "R8h": "h", "K": "k", "MM": "m", "ST": "x"}
-    return table.get(cls, "?")
+    return _DOMAINS.get(cls, "?")
+
+
+_DOMAINS = {
+    **dict.fromkeys(GENERAL_CLASSES, "r"), **dict.fromkeys(VECTOR_CLASSES, "v"),
+    "R8h": "h", "K": "k", "MM": "m", "ST": "x",
+}  # fmt: skip
 
 
 # --- AArch64 and RISC-V, by LLVM's names ------------------------------------------------------------

@@ -1,10 +1,12 @@
-"""Blocking instructions with registers, to be mixed with forms under test."""
+"""Blocking instructions with registers, and the independent instances of a form that they are mixed with."""
 
 from __future__ import annotations
 
 import msgspec
 
+from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.kernel import Kernel
 
 Register = tuple[str, int]  # register file and number
 
@@ -21,3 +23,18 @@ class BlockingSequence(msgspec.Struct, frozen=True):
         """`count` instances, beginning with number `first`."""
         have = self.instructions
         return [have[(first + i) % len(have)] for i in range(count)]
+
+
+class UsedRegisters(msgspec.Struct, frozen=True):
+    """The registers of each of some independent instances of a form, and what they write and read."""
+
+    form: InstructionForm
+    registers: tuple[tuple[int, ...], ...]
+    writes: frozenset[Register]
+    reads: frozenset[Register]
+
+
+class Instances(UsedRegisters, frozen=True, kw_only=True):
+    """Independent instances of a form, as a kernel."""
+
+    kernel: Kernel

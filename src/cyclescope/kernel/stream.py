@@ -32,6 +32,10 @@ class Stream(msgspec.Struct, frozen=True):
     count: int
     flags: int = CANARY | FAST
 
+    def spelled(self, speed: str) -> str:
+        """The variant as a store has it, of a class of values (`fast`, `slow`) or "" for all."""
+        return speed or (f"{self.variant} x{self.length}" if self.length > 1 else self.variant)
+
 
 def kind_of(kinds: Iterable[Kind]) -> Kind | None:
     """The kind of sequence, of those that a form has, whose instances depend least on each other."""

@@ -15,7 +15,7 @@ import msgspec
 from cyclescope.isa.dataflow import is_in_memory, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
-from cyclescope.kernel.block import Register
+from cyclescope.kernel.block import Instances, UsedRegisters
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, throttled
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.dialect import Executes, PairChains, chains_of, dialect_of
@@ -75,16 +75,6 @@ class Experiment(msgspec.Struct, frozen=True):
         return self.form, self.quantity, self.source, self.target, self.variant
 
 
-class Instances(msgspec.Struct, frozen=True):
-    """Independent instances of a form, as a kernel, the registers of each, and what they write and read."""
-
-    form: InstructionForm
-    kernel: Kernel
-    registers: tuple[tuple[int, ...], ...]
-    writes: frozenset[Register]
-    reads: frozenset[Register]
-
-
 class Planner:
     """Makes experiments of a table's forms, with helper instructions that the CPU executes."""
 
@@ -97,6 +87,7 @@ class Planner:
         self._states: dict[object, MachineState] = {}
         self._interned: dict[MachineState, MachineState] = {}
         self._keys: dict[str, int] = {}
+        self._planned: dict[int, tuple[tuple[str, str, str], ...]] = {}
         self._signatures: dict[object, int] = {}
         self._fixed: dict[Instruction, Coded] = {}
 
@@ -126,11 +117,20 @@ class Planner:
 
         `measured` has source, target and variant of those that are. Pairs without any are left out.
         """
-        every = [(("", ""), self._stream_name(*stream)) for stream in self.sequences(form).streams]
-        every += [((chain.source, chain.target), chain.variant) for chain in self.plan(form).chains]
-        missing = Counter(pair for pair, name in every if (*pair, name) not in measured)
-        planned = Counter(pair for pair, _ in every) if missing else missing
-        return {pair: (count, planned[pair]) for pair, count in missing.items()}
+        every = self._names(form)
+        if not (missing := [one[:2] for one in every if one not in measured]):
+            return {}
+        planned = Counter(one[:2] for one in every)
+        return {pair: (count, planned[pair]) for pair, count in Counter(missing).items()}
+
+    def _names(self, form: InstructionForm) -> tuple[tuple[str, str, str], ...]:
+        """Source, target and variant of all kernels of a form; kept for all, as they take little room."""
+        key = self._key(form)
+        if key not in self._planned:
+            plan, streams = self.plan(form), self.sequences(form).streams
+            named = (("", "", stream.spelled(speed)) for stream, speed in streams)
+            self._planned[key] = (*named, *((c.source, c.target, c.variant) for c in plan.chains))
+        return self._planned[key]
 
     def reason(self, form: InstructionForm, source: str, target: str) -> str:
         """Why a pair (the throughput: "", "") has no kernel, or ""."""
@@ -190,10 +190,15 @@ class Planner:
         """Independent instances of a form for a mix with others. Raises Unmeasurable with the reason."""
         uses, speed = self.uses(form, count)
         kernel = self._kernel(form, uses, self._stream_state(form, speed), 0)
-        registers = tuple(use.registers for use in uses)
+        used = self.used_registers(form, count)
+        return Instances(form, used.registers, used.writes, used.reads, kernel=kernel)
+
+    def used_registers(self, form: InstructionForm, count: int) -> UsedRegisters:
+        """What registers such instances use. Raises Unmeasurable with the reason."""
+        registers = tuple(use.registers for use in self.uses(form, count)[0])
         writes = frozenset().union(*[self.dialect.written(form, some) for some in registers])
         reads = frozenset().union(*[self.dialect.read(form, some) for some in registers])
-        return Instances(form, kernel, registers, writes, reads)
+        return UsedRegisters(form, registers, writes, reads)
 
     def uses(self, form: InstructionForm, count: int) -> tuple[tuple[Use, ...], str]:
         """What such instances are, and the class of their values. Raises Unmeasurable with the reason."""
@@ -235,7 +240,7 @@ class Planner:
                 stream.count,
             )
             for stream, speed in others or self.sequences(form).streams
-            if (key := (form.id, THROUGHPUT, "", "", self._stream_name(stream, speed))) not in done
+            if (key := (form.id, THROUGHPUT, "", "", stream.spelled(speed))) not in done
         ]  # fmt: skip
 
     def independent(self, form: InstructionForm) -> list[Experiment]:
@@ -314,9 +319,9 @@ class Planner:
         for cycle, start, setup in self.dialect.cycles():
             state = self._intern(start)
             for variant, items in (("", cycle.items), ("cut", cycle.control)):
-                kernel = self._fixed_kernel(items, state, setup, 0)
+                kernel = _kernel_of([self._helper(i) for i in items], state, setup, 0)
                 result.append(Experiment(cycle.name, LINK, "", "", variant, kernel, 1, cycle.keys))
-        nops = self._fixed_kernel((self.dialect.nop(),) * _NOPS, state, b"", CANARY | FAST)
+        nops = _kernel_of([self._helper(self.dialect.nop())] * _NOPS, state, b"", CANARY | FAST)
         return [*result, Experiment(NOP, LINK, "", "", "", nops, _NOPS)]
 
     def probe_kernel(self, form: InstructionForm) -> Kernel | None:
@@ -326,9 +331,6 @@ class Planner:
             return self._kernel(form, stream.items, self._stream_state(form, speed), 0)
         found = self.dialect.probe(form)
         return None if found is None else self._kernel(form, found[0], self._intern(found[1]), 0)
-
-    def _stream_name(self, stream: Stream, speed: str) -> str:
-        return speed or (f"{stream.variant} x{stream.length}" if stream.length > 1 else stream.variant)
 
     def _stream_state(self, form: InstructionForm, speed: str) -> MachineState:
         key = ("stream", self._key(form), form.element, form.mnemonic, speed)
@@ -365,11 +367,6 @@ class Planner:
         uses = {} if made is None else made
         coded = [self._use(form, i, uses) if isinstance(i, Use) else self._helper(i) for i in items]
         return _kernel_of(coded, state, self.dialect.setup(form, state), flags)
-
-    def _fixed_kernel(
-        self, items: Sequence[Instruction], state: MachineState, setup: bytes, flags: int
-    ) -> Kernel:
-        return _kernel_of([self._helper(i) for i in items], state, setup, flags)
 
     def _use(self, form: InstructionForm, use: Use, made: dict[Use, Coded]) -> Coded:
         found = made.get(use)

@@ -10,12 +10,12 @@ import msgspec
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
-from cyclescope.kernel.block import BlockingSequence, Register
+from cyclescope.kernel.block import BlockingSequence, Instances, Register, UsedRegisters
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, LONG, Kernel
 from cyclescope.kernel.variant import Kind, variant_of
-from cyclescope.measure.plan import Experiment, Instances, Key, Planner
+from cyclescope.measure.plan import Experiment, Key, Planner
 
 ALONE, SLOTS, PORTS, PAIRS, BACKLOG = "alone", "slots", "ports", "pairs", "backlog"
 _CYCLES = 4  # that the instances of each of two blocking forms take alone
@@ -124,7 +124,7 @@ class PortPlanner:
                 self._blocks[key] = None
         return self._blocks[key]
 
-    def beside(self, blocker: InstructionForm, found: Instances) -> BlockingSequence | None:
+    def beside(self, blocker: InstructionForm, found: UsedRegisters) -> BlockingSequence | None:
         """Blocking instances that do not wait for the instances found.
 
         Nor, if there are registers for it, do those wait for them: all micro-operations of an instance

@@ -210,9 +210,10 @@ def record_of(row: Sequence[Any]) -> Record:
 def _readings(text: str) -> tuple[float, ...]:
     """Those of rounds that had one; nothing where the text is none of ours."""
     try:
-        return tuple([number for number in map(float, text.split()) if math.isfinite(number)])
+        found = tuple(map(float, text.split()))
     except ValueError:
         return ()
+    return found if all(map(math.isfinite, found)) else tuple(filter(math.isfinite, found))
 
 
 def _numbers(text: str) -> tuple[float, ...]:

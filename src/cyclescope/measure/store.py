@@ -325,11 +325,12 @@ class Store:
             yield from self._select(query, [*quantities, *some], some, rounds)
 
     @explaining
-    def readings(self, quantity: str, variants: str = "*") -> list[Reading]:
-        """Every usable measurement of a quantity, those whose variant matches a glob."""
-        query = "SELECT form, source, target, variant, cycles, spread, count, verdict FROM measurement WHERE "
-        where = f"quantity = ? AND verdict <> ? AND variant GLOB ? AND {READABLE}"
-        return [Reading(*row) for row in self._rows.fetch(query + where, (quantity, FAILED, variants))]
+    def readings(self, quantities: Sequence[str], variants: str = "*") -> list[list[Reading]]:
+        """Every usable measurement of each quantity, those whose variant matches a glob."""
+        query = "SELECT form, source, target, variant, cycles, spread, count, verdict, quantity "
+        where = f"quantity IN ({marks(quantities)}) AND verdict <> ? AND variant GLOB ? AND {READABLE}"
+        rows = self._rows.fetch(f"{query}FROM measurement WHERE {where}", (*quantities, FAILED, variants))
+        return [[Reading(*row[:-1]) for row in rows if row[-1] == quantity] for quantity in quantities]
 
     def _select(
         self, where: str, values: Sequence[object], forms: Sequence[str] | None = None, rounds: bool = True

@@ -338,6 +338,8 @@ def _latency_problems(place: str, cost: FormCost, known: set[str] | None) -> Ite
         if not limits.CYCLES.has(cycles):
             yield from _outside(f"{place}: latencies: {shown(pair)}", cycles, limits.CYCLES)
     for pair, (least, most) in cost.ranges.items():
+        if limits.CYCLES.least <= least <= most <= limits.CYCLES.most:
+            continue
         here = f"{place}: ranges: {shown(pair)}"
         wrong = [line for end in (least, most) for line in _outside(here, end, limits.CYCLES)]
         yield from wrong

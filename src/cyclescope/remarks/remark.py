@@ -11,6 +11,8 @@ import msgspec
 class Meaning(Enum):
     """What can be said of a subject: a member is a meaning, its value the words, with braces for values."""
 
+    __hash__ = object.__hash__  # Enum's own is a function in Python, and members are looked up often
+
     def of(self, *values: object) -> Remark:
         """The remark with these values, remarks among them."""
         return Remark(self, values)

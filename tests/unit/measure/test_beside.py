@@ -24,7 +24,10 @@ def test_a_form_does_not_read_what_blocking_instructions_write(isa, form, blocke
     table = load_table(isa)
     plans = PortPlanner(Planner(table, lambda form: True))
     found = plans.planner.instances(table[form], 2)
+    used = plans.planner.used_registers(table[form], 2)
+    assert (used.registers, used.writes, used.reads) == (found.registers, found.writes, found.reads)
     block = plans.beside(table[blocker], found)
+    assert plans.beside(table[blocker], used) == block
     dialect = plans.planner.dialect
     read = set().union(*[dialect.read(table[form], numbers) for numbers in found.registers])
     written = set().union(*[dialect.written(table[form], numbers) for numbers in found.registers])

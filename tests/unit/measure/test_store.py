@@ -70,7 +70,7 @@ def test_rows_of_other_forms_that_a_damaged_index_leads_to(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "read", [lambda s: s.facts(), lambda s: list(s.records()), lambda s: s.readings("a")]
+    "read", [lambda s: s.facts(), lambda s: list(s.records()), lambda s: s.readings(("a",))]
 )
 def test_lengths_in_a_damaged_store_are_more_than_there_is_memory(store, monkeypatch, read):
     class Enormous:

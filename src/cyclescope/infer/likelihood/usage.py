@@ -265,7 +265,8 @@ class UsageSolver:
 
     def _best(self, nats: Array) -> list[int]:
         few = np.argsort(nats, kind="stable")[:KEPT]
-        return [int(place) for place in few if nats[place] <= nats[few[0]] + _WORTH]
+        near: list[int] = few[nats[few] <= nats[few[0]] + _WORTH].tolist()
+        return near
 
     def _candidate(
         self,

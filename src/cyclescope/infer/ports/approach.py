@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import candidates, is_locked
@@ -268,17 +268,24 @@ def _fastest(table: Table, throughputs: Mapping[str, float]) -> list[Instruction
     return [form for form in known if throughputs[form.id] < FREE * least]
 
 
-def other_evidence(store: Store, table: Table) -> tuple[dict[str, float], frozenset[str]]:
+class OtherEvidence(NamedTuple):
     """What ports rest on beside their own experiments: throughputs by form, and forms that take no time."""
-    throughputs = store.throughputs()
-    fastest = _fastest(table, throughputs)
-    return throughputs, frozenset(form.id for form in fastest if takes_no_time(store, form))
+
+    throughputs: dict[str, float]
+    free: frozenset[str]
+
+    @classmethod
+    def of(cls, store: Store, table: Table) -> OtherEvidence:
+        """That of a store."""
+        throughputs = store.throughputs()
+        fastest = _fastest(table, throughputs)
+        return cls(throughputs, frozenset(form.id for form in fastest if takes_no_time(store, form)))
 
 
-def _front_end_of(store: Store, table: Table) -> FrontEndFacts:
+def _front_end_of(store: Store, table: Table, known: OtherEvidence | None = None) -> FrontEndFacts:
     """What a store tells of the front end, without port experiments."""
-    throughputs, eliminated = other_evidence(store, table)
-    readings = FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
+    throughputs, eliminated = known or OtherEvidence.of(store, table)
+    readings = FrontEndReadings(*store.readings((SLOTS, WIDTH, FETCH)))
     return FrontEndFacts(table, throughputs, (), readings, eliminated)
 
 
@@ -293,9 +300,13 @@ def read_approach(
     table: Table,
     known: MachineModel | None = None,
     forms: Sequence[InstructionForm] | None = None,
+    evidence: OtherEvidence | None = None,
 ) -> Approach:
-    """How the ports of a store's core are found, with what it tells of the given forms or of all."""
-    front_end, events = _front_end_of(store, table), store.events()
+    """How the ports of a store's core are found, with what it tells of the given forms or of all.
+
+    `evidence` is what it tells beside ports, where that was read before.
+    """
+    front_end, events = _front_end_of(store, table, evidence), store.events()
     names = None if forms is None else list(dict.fromkeys(form.id for form in forms))
 
     def by_classes(records: Iterable[Record]) -> TimedPorts | CountedPorts:

@@ -33,7 +33,7 @@ MOST_OTHERS = 3  # other usages that are told
 _ORDER = (HIGH, MEDIUM, LOW)
 
 
-class PortUsage(msgspec.Struct, frozen=True):
+class PortUsage(msgspec.Struct, frozen=True, dict=True):
     """Slots, ports and resources of a form.
 
     `slot_range` are the least and the most slots where they vary, `ports` is the usage in the notation of
@@ -57,7 +57,7 @@ class PortUsage(msgspec.Struct, frozen=True):
     slot_range: tuple[float, float] | None = None
     late: bool = False
 
-    @property
+    @cached_property
     def note(self) -> str:
         """The remarks as one line."""
         return together(self.remarks)

@@ -231,7 +231,7 @@ def why_not_among(facts: PortFacts, form: InstructionForm, plans: PortPlanner) -
     fitting = [name for name in near if _hiding(facts, form, widths[name])]
     if not fitting:
         return NoPorts.MANY_SLOTS.of(facts.front_end.slots[form.id], _LONGEST)
-    found = plans.planner.instances(form, INSTANCES)
+    found = plans.planner.used_registers(form, INSTANCES)
     if any(plans.beside(facts.table[name], found) is not None for name in fitting):
         return NoPorts.UNREAD.of()
     return NoPorts.NO_REGISTERS.of()

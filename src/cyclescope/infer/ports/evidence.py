@@ -152,10 +152,16 @@ class PortFacts:
         op = memory_of(form)
         if op is None:
             return True
+        reads, writes = self._known_accesses
+        return (not op.read or reads) and (not op.write or writes)
+
+    @cached_property
+    def _known_accesses(self) -> tuple[bool, bool]:
+        """Whether there are blocking instructions that read memory, and such that write it."""
         heads = (head for head in self.structure.sets if "m" in self.classes.files[head])
         moves = [self.table[name] for head in heads for name in self.classes.members[head]]
         done = [other for move in moves if (other := memory_of(move)) is not None]
-        return (not op.read or any(o.read for o in done)) and (not op.write or any(o.write for o in done))
+        return any(op.read for op in done), any(op.write for op in done)
 
     def _fills_the_front_end(self, width: float) -> bool:
         return width > FULL * self.front_end.width

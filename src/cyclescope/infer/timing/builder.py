@@ -83,6 +83,7 @@ class TimingBuilder:
         self.missing = missing
         self.unmeasured = unmeasured or {}
         self._nets: dict[int, float] = {}
+        self._sets_length = any(op.fixed == "VL" and op.write for op in form.operands)
         self.streams: list[Record] = []
         self.chains: dict[tuple[str, str], list[Record]] = {}
         self.throttled: dict[tuple[str, str], list[float]] = {}  # cycles per instance
@@ -242,8 +243,7 @@ class TimingBuilder:
         if kind is None:
             return without_value((source, target), remark, spread)
         free = cause_of(remark) in (Cause.ELIMINATED, Cause.INDEPENDENT)
-        measured = rounded(value)
-        error = spread if record.verdict == STABLE else 0.0
+        measured, error = rounded(value), spread if record.verdict == STABLE else 0.0
         value = 0.0 if free else whole(value, record.per_instance, error, bool(record.links))
         value = 1.0 if cause_of(remark) is Cause.CARRIED else value
         bounds = None
@@ -275,11 +275,11 @@ class TimingBuilder:
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
             return kind, Timing.ADJUST_FLAG.of()
-        if record.links and any(op.fixed == "VL" and op.write for op in self.form.operands):
+        if record.links and self._sets_length:
             return UPPER_BOUND, Timing.VECTOR_LENGTH.of()
         if pair.target.part == "data" and "vsib" in self.form.attributes:
             return UPPER_BOUND, REPEATED
-        if streams_out(self.form) and value > _MEMORY:
+        if value > _MEMORY and streams_out(self.form):
             return None, withheld(Timing.THROUGH_MEMORY.of(value))
         if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > 1 + BELOW:
             return UPPER_BOUND, Timing.FLAGS_TOGETHER.of()
@@ -289,9 +289,9 @@ class TimingBuilder:
 
     def _trust(self, record: Record, value: float) -> str:
         """Confidence: an average of several paths (no whole number) is not what one of them takes."""
-        looks = self._looks[record.source, record.target]
-        doubtful = rounded(value) % 1 or is_disputed(record, looks, self.links)
-        return MEDIUM if confidence(record) == HIGH and doubtful else confidence(record)
+        looks, found = self._looks[record.source, record.target], confidence(record)
+        doubtful = found == HIGH and (rounded(value) % 1 or is_disputed(record, looks, self.links))
+        return MEDIUM if doubtful else found
 
     def _below_law(
         self, pair: Pair, record: Record, found: tuple[float, float], carried: bool

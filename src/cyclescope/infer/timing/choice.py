@@ -62,11 +62,11 @@ def is_disputed(record: Record, looks: Iterable[Record], links: Mapping[str, Lin
     noise explains: the core may be in another state, and which one is met is a matter of luck. Or whether
     this is so of one of its links.
     """
-    if any(key in links and links[key].disputed for key in record.links):
+    if record.links and any([key in links and links[key].disputed for key in record.links]):  # noqa: C419
         return True
-    others = [r.cycles for r in looks if _is_other_look(r, record)]
+    every = (record.cycles, *record.rounds, *[r.cycles for r in looks if _is_other_look(r, record)])
     noise = max(ERRORS * record.spread, MOVED * record.count)
-    return any(abs(cycles - record.cycles) > noise for cycles in (*record.rounds, *others))
+    return max(max(every) - record.cycles, record.cycles - min(every)) > noise
 
 
 def _is_other_look(record: Record, other: Record) -> bool:

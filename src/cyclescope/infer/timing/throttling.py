@@ -8,7 +8,7 @@ of the form alone are asked: what helpers take in either state is not known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -68,8 +68,10 @@ def _whole(latency: Latency) -> int:
     return int(most) if known and not most % 1 else 0
 
 
-def with_room(latency: Latency, readings: Iterable[float]) -> Latency:
+def with_room(latency: Latency, readings: Collection[float]) -> Latency:
     """The latency with both values, where throttled chains of so many cycles per instance are shorter."""
+    if not readings:
+        return latency
     alone = _whole(latency)
     less = _with_room(alone, readings)
     if less is None:
@@ -92,7 +94,7 @@ class ThrottledChains:
         self._write = write
         self._stopped = False  # before the end
         self._nop = stored_links(store).get(NOP)
-        known = store.readings(LATENCY, f"{Kind.THROTTLED}*")
+        (known,) = store.readings((LATENCY,), f"{Kind.THROTTLED}*")
         self._found: dict[Key, float] = {
             (r.form, LATENCY, r.source, r.target, r.variant): r.cycles / r.instances
             for r in known if r.verdict in TELLING

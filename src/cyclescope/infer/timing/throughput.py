@@ -72,6 +72,7 @@ class ThroughputBuilder:
         self.chains = chains
         self.links = links
         self.missing = missing
+        self._streams_out = streams_out(form)
 
     def throughput(self, unfinished: str = "") -> Throughput:
         """Least time over all sequences of different registers; `unfinished` says why there is none yet."""
@@ -92,7 +93,7 @@ class ThroughputBuilder:
         if self._breaks_law(best):
             why = withheld(Timing.FASTER_THAN_NOP.of(best.per_instance))
             return Throughput(None, None, None, variants, reason=why.text, cause=cause_of(why))
-        if streams_out(self.form) and not self._is_repeated(best, main):
+        if self._streams_out and not self._is_repeated(best, main):
             why = withheld(Timing.OTHERS_WRITE.of(best.per_instance))
             return Throughput(None, None, None, variants, reason=why.text, cause=cause_of(why))
         kind, remark = self._kind(best, main)
@@ -109,7 +110,7 @@ class ThroughputBuilder:
 
     def _by_index(self, usable: Sequence[Record]) -> tuple[float, float]:
         """Cycles with an index in the address, and the most of as many without one; 0 where not known."""
-        sure = [r for r in usable if r.verdict == STABLE and not streams_out(self.form)]
+        sure = [r for r in usable if r.verdict == STABLE and not self._streams_out]
         indexed = [r for r in sure if r.kind is Kind.INDEXED]
         counts = {r.count for r in indexed}
         others = [r.per_instance for r in sure if r.kind in _WITHOUT_INDEX and r.count in counts]
@@ -141,7 +142,7 @@ class ThroughputBuilder:
         least = best.per_instance - _noise(best)
         faster = any(r.per_instance < least for r in main if r.verdict in (UNSTABLE, NOISY))
         again = any(_is_apart(r, best) for r in main if _is_of_same(r, best))
-        shared = streams_out(self.form)  # memory, with whatever else runs
+        shared = self._streams_out  # memory, with whatever else runs
         doubtful = alone or faster or again or shared or _was_faster(best)
         return MEDIUM if found == HIGH and doubtful else found
 
@@ -163,7 +164,7 @@ class ThroughputBuilder:
         Latency chains without links are sequences of the form, too. Where writes leave the cache, a short
         sequence stays within the buffers: the longest one counts.
         """
-        if streams_out(self.form):
+        if self._streams_out:
             return max(main, key=lambda r: (r.count, r.verdict == STABLE, -r.per_instance))
         least = min(r.per_instance for r in main)
         chains = [r for r in self._own_chains() if r.verdict == STABLE and r.per_instance < 0.97 * least]
@@ -183,7 +184,7 @@ class ThroughputBuilder:
         at several rates, as each round happens to find them, and what disturbs makes none of them faster.
         One round of each of several records may have been at one moment.
         """
-        if streams_out(self.form):
+        if self._streams_out:
             return best
         limit, every = best.per_instance / AGREED, (*main, *self._own_chains())
         nop = self.links.get(NOP)
@@ -214,7 +215,7 @@ class ThroughputBuilder:
             return UPPER_BOUND, Timing.WITH_OTHERS.of(name)
         if kind is Kind.COUNT:
             return EXACT, Timing.REPEAT.of(name)
-        if streams_out(self.form):
+        if self._streams_out:
             least = rounded(min(r.per_instance for r in main))
             return EXACT, Timing.WRITTEN_OUT.of(least)
         return self._kind_of_sequence(best, main)

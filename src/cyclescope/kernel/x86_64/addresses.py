@@ -65,22 +65,28 @@ class AddressChains(X86FormOperands):
             return self._vector_index(pair)
         op = self.form.operands[s.operand]
         if op.read and op.write and not op.implicit:
-            return self.in_turn(self._places(), lambda: self._one_address(pair))
+            return self.in_turn(pair, self._places(), lambda: self._one_address(pair))
         return self._one_address(pair)
 
-    def in_turn(self, copies: int, one: Callable[[], Chain]) -> Chain:
+    def in_turn(self, pair: Pair, copies: int, one: Callable[[], Chain]) -> Chain:
         """A chain whose instances update so many places in turn, and in which nothing cuts memory."""
-        self._rotates, found = True, []
+        offsets = [position * self._stride() for position in range(copies)]
+        through = "data" in (pair.source.part, pair.target.part)  # then links go to each place, too
+        self._rotates = True
         try:
-            for position in range(copies):
-                self._offset = position * self._stride()
-                found.append(one())
+            found = [self._with_offset(one, n) for n in offsets] if through else [one()]
         finally:
             self._rotates, self._offset = False, 0
+        if not through:
+            found = [_moved(found[0], n) for n in offsets]
         items = tuple(item for chain in found for item in chain.items)
         links = tuple(key for chain in found for key in chain.links)
         count = sum(chain.count for chain in found)
         return msgspec.structs.replace(found[0], items=items, links=links, count=count)
+
+    def _with_offset(self, one: Callable[[], Chain], offset: int) -> Chain:
+        self._offset = offset
+        return one()
 
     def _stride(self) -> int:
         """Distance of the places that a read-modify-write instruction works on in turn."""
@@ -144,3 +150,12 @@ class AddressChains(X86FormOperands):
         items += self.helpers.again(last.number, number, VECTOR_ZERO, width)
         keys = (*(to_vector.keys if to_vector else ()), f"restore.{width}")
         return chain_of(pair, "link", items, keys, 1)
+
+
+def _moved(chain: Chain, offset: int) -> Chain:
+    """The chain with its instances at another place."""
+    items = tuple(
+        msgspec.structs.replace(item, displacement=offset) if isinstance(item, Use) else item
+        for item in chain.items
+    )
+    return msgspec.structs.replace(chain, items=items)

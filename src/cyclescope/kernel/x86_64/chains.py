@@ -46,7 +46,8 @@ class X86ChainBuilder(AddressChains):
         if self.form.x87_pops:
             return [self._linked(pair)]
         if self._cuts and pair.source.part in ("flag", "register") and self._updated_places() > 1:
-            return [self.in_turn(self._updated_places(), lambda: self._plain(pair)[0])]
+            places = self._updated_places()
+            return [self.in_turn(pair, places, lambda: self._plain(pair)[0])]
         return self._plain(pair)
 
     def _updated_places(self) -> int:

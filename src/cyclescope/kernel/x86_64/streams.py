@@ -36,15 +36,15 @@ class X86StreamBuilder:
 
     # --- instances -------------------------------------------------------------------------------
 
-    def instances(self, wanted: int, index: bool = False) -> list[Use]:
+    def instances(self, wanted: int) -> list[Use]:
         """Up to `wanted` independent instances."""
         used: set[tuple[str, int]] = set()
         result: list[Use] = []
         for position in range(wanted):
-            use = self._instance(position, used, index)
+            use = self._instance(position, used)
             if use is None and result and self._is_renamed:
                 used.clear()
-                use = self._instance(position, used, index)
+                use = self._instance(position, used)
             if use is None:
                 break
             result.append(use)
@@ -58,7 +58,7 @@ class X86StreamBuilder:
         written = [op for op in self.form.operands if op.is_register and op.write and not op.fixed]
         return not any(op.read for op in written)
 
-    def _instance(self, position: int, used: set[tuple[str, int]], index: bool) -> Use | None:
+    def _instance(self, position: int, used: set[tuple[str, int]]) -> Use | None:
         numbers: list[int] = []
         written: set[tuple[str, int]] = set()
         sources: set[tuple[str, int]] = set()
@@ -71,7 +71,7 @@ class X86StreamBuilder:
             if slot.part == 0 and op.is_register:
                 (written if op.write else sources).add(physical(op, number))
         used |= written
-        return Use(tuple(numbers), self._offset(position), self.roles.index if index else None)
+        return Use(tuple(numbers), self._offset(position))
 
     def _number(
         self,
@@ -125,20 +125,24 @@ class X86StreamBuilder:
         """Advance by the operand's width, wrapping within what an 8-bit displacement reaches, both ways for
         what is read and written: a core may take longer to load what it has just stored than to go around.
         """
+        step, reach = self._steps
+        if self._updates:
+            return (position * step + reach) % (2 * reach) - reach
+        return position * step % reach
+
+    @cached_property
+    def _steps(self) -> tuple[int, int]:
+        """Bytes between two instances, and to where they begin again; 0 and 1 where all have one place."""
         encoding = self.form.encoding
         if self.form.memory < 0 or encoding is None or encoding.displacement is None:
-            return 0
+            return 0, 1
         op = self.form.operands[self.form.memory]
         least = 8 if self._updates else 1  # a load does not wait for its neighbour's store
         width = max(op.width // 8, least)
         _, size, scale = encoding.displacement
         if size != 1:
-            return 0
-        step = max(width, scale) if width % scale == 0 else scale
-        reach = min(128 * scale, 1024)
-        if self._updates:
-            return (position * step + reach) % (2 * reach) - reach
-        return position * step % reach
+            return 0, 1
+        return max(width, scale) if width % scale == 0 else scale, min(128 * scale, 1024)
 
     @cached_property
     def _updates(self) -> bool:
@@ -159,7 +163,8 @@ class X86StreamBuilder:
             result += [self._broken(uses[:n], breaks) for n in {lengths[0], lengths[-1]}]
         result.append(self._unrolled(uses))
         if self.form.memory >= 0 and takes_index(self.form):
-            result.append(self._stream("indexed", self.instances(most, index=True)))
+            indexed = [Use(use.registers, use.displacement, self.roles.index) for use in uses]
+            result.append(self._stream("indexed", indexed))
         same = self._same_register()
         if same is not None:
             result.append(same)
@@ -183,15 +188,17 @@ class X86StreamBuilder:
 
     def _mandatory(self, use: Use) -> list[Instruction]:
         """What every instance needs to do its work at all: address registers and masks reset."""
+        return [*self._resets, *self._refill(use)] if "vsib" in self.form.attributes else self._resets
+
+    @cached_property
+    def _resets(self) -> list[Instruction]:
+        """Address registers that the form moves on, reset."""
         addresses = ADDRESS_REGISTERS & self._addresses()
-        result = [
+        return [
             self.helpers.constant_from(register_number(op.name)[1], ALIAS)
             for op in self.form.operands
             if op.implicit and op.write and op.name in addresses
         ]
-        if "vsib" in self.form.attributes:
-            result += self._refill(use)
-        return result
 
     def _refill(self, use: Use) -> list[Instruction]:
         """Gathers and scatters clear their mask; AVX2 has it in a vector register."""

@@ -114,7 +114,7 @@ def test_failed_measurements_are_left_out(tmp_path, table):
         fine = Measurement(5.0, 0.0, STABLE, 8, 0, (5.0, 5.0))
         for variant, found in (("x20", failed), ("x22", fine)):
             store.write([(Experiment(form.id, "slots", "MOV", "", variant, kernel, 2), found)])
-        assert store.readings("slots") == [Reading(form.id, "MOV", "", "x22", 5.0, 0.0, 2, STABLE)]
+        assert store.readings(("slots",)) == [[Reading(form.id, "MOV", "", "x22", 5.0, 0.0, 2, STABLE)]]
 
 
 FOUR, WIDE, BOTH = "VPADDB (XMM, XMM, XMM)", "VPADDB (ZMM, ZMM, ZMM)", "CVTPD2PI (MM, XMM)"

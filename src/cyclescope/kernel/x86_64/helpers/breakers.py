@@ -22,6 +22,7 @@ class Breakers:
     def __init__(self, table: Table, legal: Callable[[InstructionForm], bool]) -> None:
         self._table = table
         self._legal = legal
+        self._made: dict[tuple[str, tuple[int, ...]], Instruction] = {}
         self.avx = self.has("VPXOR (XMM, XMM, XMM)")
         self.avx512 = self.has("VPTESTNMB (K, ZMM, ZMM)") and self.has("KMOVQ (K, R64)")
 
@@ -40,8 +41,13 @@ class Breakers:
         return self._table[form_id]
 
     def make(self, form_id: str, *registers: int, **values: object) -> Instruction:
-        """An instruction of a form."""
-        return Instruction(self._table[form_id], registers, **values)  # type: ignore[arg-type]
+        """An instruction of a form; one without other values is made once for all kernels."""
+        if values:
+            return Instruction(self._table[form_id], registers, **values)  # type: ignore[arg-type]
+        key = form_id, registers
+        if key not in self._made:
+            self._made[key] = Instruction(self._table[form_id], registers)
+        return self._made[key]
 
     # --- breaking a dependency -------------------------------------------------------------------
 

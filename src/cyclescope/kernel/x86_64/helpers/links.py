@@ -239,6 +239,10 @@ class X86Helpers(MemoryLinks):
 
     # --- paths -----------------------------------------------------------------------------------
 
+    @cached_property
+    def _paths(self) -> dict[tuple[Place, Place], LinkStep | None]:
+        return {}
+
     def step(self, source: Place, target: Place) -> LinkStep | None:
         """A one-step link, or None where none exists."""
         if target.kind == "mem" and source.kind in ("r", "v", "m"):
@@ -269,7 +273,16 @@ class X86Helpers(MemoryLinks):
         return width in allowed.get(other, ())
 
     def path(self, source: Place, target: Place) -> LinkStep | None:
-        """The shortest way from one place to another: directly, or through up to two registers."""
+        """The shortest way from one place to another: directly, or through up to two registers.
+
+        Many forms ask for the same one.
+        """
+        ends = source, target
+        if ends not in self._paths:
+            self._paths[ends] = self._path(source, target)
+        return self._paths[ends]
+
+    def _path(self, source: Place, target: Place) -> LinkStep | None:
         general = Place("r", TEMPORARY, 64)
         vector = Place("v", SCRATCH_VECTOR, max(128, _vector_width(source), _vector_width(target)))
         spill = Place("mem", width=64, offset=SPILL)
