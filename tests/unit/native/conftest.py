@@ -13,6 +13,7 @@ import pytest
 from cyclescope.backend.native import NativeBackend
 from tests.support.code.emulated import AARCH64, NATIVE, RISCV64, build
 from tests.support.code.sampled import Answer, Reading
+from tests.support.code.traced import Runs, Tracer
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("cc") or shutil.which("gcc")
@@ -45,6 +46,26 @@ def backend(runner):
         patch.setenv("CYCLESCOPE_RUNNER", str(runner))
         with closing(NativeBackend()) as opened:
             yield opened
+
+
+@pytest.fixture(scope="module", params=[AARCH64, RISCV64], ids=lambda isa: isa.name)
+def runs(request, tmp_path_factory):
+    """Runs points of an instruction set on an emulator that tells what they do."""
+    isa, folder = request.param.name, tmp_path_factory.mktemp("values")
+    qemu = shutil.which(f"qemu-{isa}-static") or shutil.which(f"qemu-{isa}")
+    if qemu is None or not shutil.which(f"{isa}-linux-gnu-gcc"):
+        pytest.skip(f"needs qemu-{isa} and a cross compiler")
+    files = (*NATIVE.glob("*.c"), *(NATIVE / isa).glob("*.c"))
+    sources = [path for path in files if path.name != "limits.c"]
+    build(request.param, [*sources, HERE / "keep_files.c"], folder / "runner")
+    tracer = Tracer(isa, folder / "log")
+    script = folder / "emulated"
+    script.write_text(f'#!/bin/sh\n{tracer.command(qemu, folder / "runner")} "$@"\n')
+    script.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CYCLESCOPE_RUNNER", str(script))
+        with closing(NativeBackend()) as backend:
+            yield Runs(isa, tracer, backend)
 
 
 @pytest.fixture(scope="session")
