@@ -7,10 +7,12 @@ import re
 import struct
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from msgspec import structs
 
+from cyclescope.probe.catalogue import PROBES
 from tests.support.code.traced import Traced, target
 
 # --- where branches lead --------------------------------------------------------------------------------
@@ -164,3 +166,16 @@ def test_operands_are_as_special_as_said(runs):
         _, *sources = re.findall(r"\b[df](\d+)", step.text.split(maxsplit=1)[1])
         values = [struct.unpack("<d", step.registers[f"f{n}"].to_bytes(8, "little"))[0] for n in sources]
         assert any(map(kind, values)) == (point.part == "asked"), (case.subject, point.part, values)
+
+
+def test_every_probe_is_followed():
+    """By name, here or with those of memory: all that have kernels on an instruction set that is emulated."""
+    texts = [
+        Path(__file__).with_name(f"test_{name}_of_probes.py").read_text() for name in ("memory", "branches")
+    ]
+    named = {*re.findall(r'"([a-z0-9-]+)"', "".join(texts)), "gather"}  # the latter in `test_probe_kernels`
+    asked = {
+        name for name, probe in PROBES.items()
+        if not probe.of_pairs and any(list(probe.cases(isa)) for isa in ("aarch64", "riscv64"))
+    }  # fmt: skip
+    assert asked <= named
