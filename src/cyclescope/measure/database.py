@@ -177,22 +177,29 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
 
 
 class Changes:
-    """What came and went in a database since it was opened. It notes it itself: no writer can forget to."""
+    """What came and went in a database since it was opened. It notes it itself: no writer can forget to.
+
+    A row that comes, also in place of one of the same experiment, has a higher number than all others there.
+    """
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         database.execute("PRAGMA temp_store = MEMORY")
         database.execute("CREATE TEMP TABLE changed (form, quantity, UNIQUE (form, quantity))")
-        for event, row in (("INSERT", "NEW"), ("UPDATE", "OLD"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
+        highest = "SELECT ifnull(max(id), 0) AS number FROM main.measurement"
+        database.execute(f"CREATE TEMP TABLE known AS {highest}")
+        for event, row in (("UPDATE", "OLD"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
             database.execute(
-                f"CREATE TEMP TRIGGER {event}_{row} AFTER {event} ON main.measurement "
-                f"BEGIN INSERT OR IGNORE INTO changed VALUES ({row}.form, {row}.quantity); END"
+                f"CREATE TEMP TRIGGER {event}_{row} AFTER {event} ON main.measurement BEGIN "
+                f"INSERT OR IGNORE INTO changed VALUES ({row}.form, {row}.quantity); "
+                f"UPDATE known SET number = min(number, ({highest})); END"
             )
 
     @property
     def measured(self) -> set[tuple[str, str]]:
         """Forms with the quantities of which a measurement was added, replaced or taken out."""
-        return set(self._database.execute("SELECT form, quantity FROM changed"))
+        new = "SELECT form, quantity FROM main.measurement WHERE id > (SELECT number FROM known)"
+        return set(self._database.execute(f"SELECT form, quantity FROM changed UNION {new}"))
 
 
 class WriterLock:

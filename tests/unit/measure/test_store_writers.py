@@ -13,6 +13,7 @@ import pytest
 from cyclescope.errors import StoreError
 from cyclescope.measure import database
 from cyclescope.measure.database import open_readonly
+from cyclescope.measure.plan import LATENCY
 from cyclescope.measure.store import Store
 from tests.support.files.stores import HERE, experiment, filled, measurement, opening
 from tests.support.programs.processes import environment
@@ -71,6 +72,25 @@ def test_batches_are_not_waited_for_until_the_disk_has_them(store):
         for name in ("journal_mode", "synchronous")
     }
     assert told == {"journal_mode": "wal", "synchronous": 1}
+
+
+def test_a_store_knows_what_came_and_went_since_it_was_opened(path):
+    filled(path, *[(experiment(f"F{n}"), measurement()) for n in range(5)])
+    with closing(Store(path, HERE)) as store:
+        assert store.changes.measured == set()
+        store.write([(experiment("F4"), measurement())])  # the last one, in its place
+        assert store.changes.measured == {("F4", LATENCY)}
+        store.forget([experiment(form).key for form in ("F2", "F3", "F4")])
+        assert store.changes.measured == {(form, LATENCY) for form in ("F2", "F3", "F4")}
+        store.write(
+            [(experiment(form), measurement()) for form in ("new", "newer")]
+        )  # with numbers of others
+        store.database.execute("UPDATE measurement SET cycles = 3.0 WHERE form = 'F0'")
+        assert store.changes.measured == {
+            (form, LATENCY) for form in ("F0", "F2", "F3", "F4", "new", "newer")
+        }
+    with closing(Store(path, HERE)) as store:
+        assert store.changes.measured == set()
 
 
 def test_a_second_writer_is_refused_and_readers_are_welcome(store, path):
