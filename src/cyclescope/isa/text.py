@@ -67,7 +67,7 @@ def _free_register(field: Field, taken: set[int], group: int) -> int:
     return next(free, legal[0])
 
 
-@lru_cache(1000)
+@lru_cache(1 << 15)  # all of a run, which goes over all forms ten times: 10 MB
 def _template(form: InstructionForm, displaced: bool, index: int | None) -> tuple[str, Names, int]:
     """Format string with the registers first, then the immediates, and a name table per register.
 

@@ -27,7 +27,7 @@ from cyclescope.kernel.stream import Stream
 from cyclescope.kernel.variant import SPEEDS, UNLINKED, Kind, variant_of
 
 _NOPS = 48
-PLANS = 1600  # kept, 25 MB; forms of one signature are rarely further apart
+PLANS = 5000  # kept, 60 MB: all of x86-64's, of which ten stages that go over all forms would make each anew
 THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
 
 Coded = tuple[Instruction, bytes]

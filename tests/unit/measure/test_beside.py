@@ -6,7 +6,7 @@ import pytest
 
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.chain import Unmeasurable
-from cyclescope.measure.plan import Planner
+from cyclescope.measure.plan import PLANS, Planner
 from cyclescope.measure.ports import PortPlanner
 
 
@@ -34,6 +34,14 @@ def test_a_form_does_not_read_what_blocking_instructions_write(isa, form, blocke
     assert read
     assert block.writes.isdisjoint(read)
     assert (block.reads | block.writes).isdisjoint(written)
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+def test_what_is_planned_of_a_whole_table_is_kept(isa):
+    """Every stage of a run goes over all forms."""
+    table = load_table(isa)
+    dialect = Planner(table, lambda form: True).dialect
+    assert len({dialect.signature(form) for form in table}) <= PLANS
 
 
 @pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])

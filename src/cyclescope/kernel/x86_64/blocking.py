@@ -43,13 +43,20 @@ def read(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
 
 def addresses(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
     """Registers that an instance's addresses may be made of."""
+    implicit, explicit = _of_addresses(form)
+    return {*implicit, *[(file, registers[place]) for place, file in explicit]}
+
+
+@cache
+def _of_addresses(form: InstructionForm) -> tuple[tuple[Register, ...], tuple[tuple[int, str], ...]]:
+    """Implicit registers of addresses, and places of others among those chosen, with their files."""
+    explicit = [
+        (place, "v" if slot.part == 2 and form.operands[slot.operand].cls.startswith("VSIB_") else "r")
+        for place, slot in enumerate(form.encoding.slots if form.encoding else ())
+        if slot.part
+    ]
     implicit = any(op.is_memory and op.implicit for op in form.operands)
-    found = set(X86RegisterRoles(form).implicit) if implicit else set()
-    for slot, number in zip(form.encoding.slots if form.encoding else (), registers, strict=True):
-        if slot.part:
-            cls = form.operands[slot.operand].cls
-            found.add(("v" if slot.part == 2 and cls.startswith("VSIB_") else "r", number))
-    return found
+    return tuple(X86RegisterRoles(form).implicit) if implicit else (), tuple(explicit)
 
 
 def _touched(form: InstructionForm, registers: Sequence[int], write: bool) -> set[Register]:
