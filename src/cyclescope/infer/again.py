@@ -37,6 +37,8 @@ class Disturbed:
 
     def settle(self, batch: Sequence[tuple[Experiment, Measurement]]) -> list[tuple[Experiment, Measurement]]:
         """What of a batch is to be written: no reading that is worse than the one that is there."""
+        if not self._verdicts:
+            return list(batch)
         before = [self._verdicts.pop(experiment.key, FAILED) for experiment, _ in batch]
         return [
             one for one, old in zip(batch, before, strict=True)

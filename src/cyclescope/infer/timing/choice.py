@@ -169,6 +169,8 @@ def _of_its_own(every: Sequence[Record], net: Net) -> Sequence[Record]:
 
 def _filled_enough(base: Sequence[Record]) -> Sequence[Record]:
     """Chains without those filled ones that are no longer than what other dependencies take alone."""
+    if Kind.FILLED not in [r.kind for r in base]:
+        return base
     unbroken = [r for r in base if r.kind is Kind.UNBROKEN]
     steady = [r for r in unbroken if r.verdict == STABLE] or unbroken
     least = min((r.per_instance for r in steady), default=0.0)
