@@ -25,7 +25,7 @@ from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign, idle
 from cyclescope.infer.ports.in_order import order_forms
 from cyclescope.infer.ports.questions import simple_forms
 from cyclescope.infer.progress import Progress, nobody
-from cyclescope.infer.readout import PART, Readout, grouped, timing_of
+from cyclescope.infer.readout import PART, Readout, builder_of, grouped, timing_of
 from cyclescope.infer.refute.refutation import Refutation
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.laws import is_undecided, is_unsure, outliers
@@ -33,9 +33,13 @@ from cyclescope.infer.timing.link_chains import LinkChains, fastest, solve_links
 from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.timing.second_looks import (
+    ASKED,
+    LAST,
     UNDECIDED_CYCLES,
     UNDECIDED_ROUNDS,
     is_first,
+    is_last,
+    last_looks,
     latency_questions,
     second_look,
     throughput_questions,
@@ -54,7 +58,6 @@ from cyclescope.infer.workload import (
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
-from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
@@ -63,8 +66,6 @@ from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED, chosen
 from cyclescope.probe.meanwhile import AskedMeanwhile
-
-_SECOND = ("*" + AGAIN, *(f"{kind}*" for kind in SECOND_LOOKS))  # variants that first results ask for
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -77,6 +78,12 @@ class Request(msgspec.Struct, frozen=True):
     quantities: frozenset[str] = frozenset((THROUGHPUT, LATENCY))
     budget: float = 0.0
     facts: bool = False
+
+    @property
+    def told(self) -> dict[str, object]:
+        """What a session keeps of it."""
+        ids = "\n".join(sorted(form.id for form in self.forms))
+        return {"what": sorted(self.quantities), "forms": zlib.crc32(ids.encode())}
 
 
 class Campaign:
@@ -109,11 +116,10 @@ class Campaign:
         self._chains: LinkChains | None = None
         self._ports_told: Approach | None = None  # by a run that came to its end
         self._suspects: list[Suspect] = []
+        self._longer: list[Experiment] = []  # what looks at open forms ask for beside these
         self._open: dict[InstructionForm, FormTiming] = {}  # first looks that ask for more, or tell no value
         self.found_kept = is_current(results_file(store.path), store.path)
         self._everything = Planner(table, lambda form: True)
-
-    # --- the whole -------------------------------------------------------------------------------
 
     def run(self, request: Request, conditions: dict[str, object]) -> bool:
         """Measure. Returns whether everything was finished within the budget."""
@@ -122,7 +128,7 @@ class Campaign:
         started = datetime.now(UTC).isoformat(timespec="seconds")
         self._workload = Workload(request.quantities, request.facts)
         self._ports_told = None
-        self.store.begin_session(started, {**conditions, "events": events, "asked": _asked(request)})
+        self.store.begin_session(started, {**conditions, "events": events, "asked": request.told})
         if finished := self._run(request, deadline):
             forms = {form.id for form in request.forms}
             if unasked := self._again.unasked(forms, request.quantities):
@@ -148,6 +154,9 @@ class Campaign:
             effort = Effort(target=UNDECIDED_CYCLES)  # in small batches: some run while others are found
             sampler = Sampler(self.backend, effort, least=UNDECIDED_ROUNDS, batch=100)
             finished = self._settle(TIMED_AGAIN, undecided, forms, sampler, deadline) and finished
+            if finished and self._longer:
+                sampler = Sampler(self.backend, CAREFUL, batch=500)
+                finished = self._settle(TIMED_AGAIN, self._longer, forms, sampler, deadline)
             throttled = ThrottledChains(self.backend, self.store, planner, self._write)
             finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
         facts = self._facts_to_ask(deadline) if finished and request.facts else None
@@ -347,7 +356,7 @@ class Campaign:
         self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[Experiment]:
         names = [form.id for form in forms]
-        done = {key for glob in _SECOND for key in self.store.done(glob, names)}
+        done = {key for glob in ASKED for key in self.store.done(glob, names)}
         done.difference_update(self._again.keys)
         different = outliers(forms, self.store.throughputs())
         self._suspects, self._open = [], {}
@@ -361,15 +370,14 @@ class Campaign:
             yield from (e for e in found if e.key not in done)
 
     def _undecided(self, planner: Planner, links: dict[str, LinkLatency]) -> Iterator[Experiment]:
-        """The chains of pairs of open forms whose rounds were too few to tell a value, once more."""
-        names = [form.id for form in self._open]
-        done = self.store.done("*" + AGAIN, names).difference(self._again.keys)
+        """Chains of open forms that tell no value yet, once more; later longer ones that confirm others."""
+        names, self._longer = [form.id for form in self._open], []
+        done = {key for glob in LAST for key in self.store.done(glob, names)}.difference(self._again.keys)
         for form, records in grouped(self.store, [*self._open]):
-            timing = timing_of(form, [r for r in records if not r.look.again], links, planner, "ok")
-            if wanted := {(lat.source, lat.target) for lat in timing.latencies if is_undecided(lat)}:
-                asked = (*planner.latency(form), *latency_questions(planner, form, self._open[form]))
-                made = [second_look(e) for e in asked if (e.source, e.target) in wanted]
-                yield from (e for e in made if e.key not in done)
+            builder = builder_of(form, [r for r in records if not is_last(r)], links, planner)
+            again, longer = last_looks(planner, form, self._open[form], builder)
+            self._longer += [e for e in longer if e.key not in done]
+            yield from (e for e in again if e.key not in done)
 
     def results(self, forms: Sequence[InstructionForm]) -> Iterator[FormTiming]:
         """Timings of the forms, in their order, one by one."""
@@ -386,14 +394,7 @@ class Campaign:
         wanted: Callable[[Record], bool] = lambda record: True,
     ) -> Iterator[tuple[InstructionForm, FormTiming]]:
         """Timing of each form as far as it is measured, from the records that are wanted."""
-        planner = self.planner()
         for form, records in grouped(self.store, list(forms)):
             outcome = self._legality.get(form.id, "not run")
             some = [record for record in records if wanted(record)]
-            yield form, timing_of(form, some, links, planner, outcome)
-
-
-def _asked(request: Request) -> dict[str, object]:
-    """A request in what a session keeps of it."""
-    ids = "\n".join(sorted(form.id for form in request.forms))
-    return {"what": sorted(request.quantities), "forms": zlib.crc32(ids.encode())}
+            yield form, timing_of(form, some, links, self.planner(), outcome)

@@ -252,8 +252,18 @@ def timing_of(
     if outcome != "ok":
         return TimingBuilder(form, (), links, lambda source, target: "").build(outcome)
     unmeasured = planner.unmeasured(form, _measured(records)) if stopped else {}
-    builder = TimingBuilder(form, records, links, lambda s, t: planner.reason(form, s, t), unmeasured)
-    return builder.build(outcome)
+    return builder_of(form, records, links, planner, unmeasured).build(outcome)
+
+
+def builder_of(
+    form: InstructionForm,
+    records: Sequence[Record],
+    links: Mapping[str, LinkLatency],
+    planner: Planner,
+    unmeasured: Mapping[tuple[str, str], tuple[int, int]] | None = None,
+) -> TimingBuilder:
+    """What makes the timing of a form that the CPU executes."""
+    return TimingBuilder(form, records, links, lambda s, t: planner.reason(form, s, t), unmeasured)
 
 
 def _measured(records: Iterable[Record]) -> set[tuple[str, str, str]]:

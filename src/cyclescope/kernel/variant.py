@@ -36,6 +36,7 @@ class Kind(StrEnum):
     INTEGER_LINK = "integer link"
     FP_LINK = "fp link"
     FILLED = "filled"  # with more links, so that the throughput hides nothing
+    LONGER = "filled longer"  # with some more of them: a chain takes so many cycles more
     FILLED_APART = "filled apart"  # the same with several destinations
     KEPT = "kept"  # one destination for all instances
     UNBROKEN = "unbroken"  # without what cuts other dependencies
@@ -47,7 +48,8 @@ SPEEDS = (Kind.FAST, Kind.SLOW)
 INDEPENDENT = (Kind.OVERWRITTEN, Kind.PARTLY)  # sequences of forms that read their destination
 LINKED = (Kind.LINK, Kind.INTEGER_LINK, Kind.FP_LINK)
 SECOND_LOOKS = (  # chains and sequences that a first result asks for
-    Kind.FILLED, Kind.FILLED_APART, Kind.UNBROKEN, Kind.THROTTLED, Kind.OVERWRITTEN, Kind.PARTLY,
+    Kind.FILLED, Kind.LONGER, Kind.FILLED_APART, Kind.UNBROKEN, Kind.THROTTLED, Kind.OVERWRITTEN,
+    Kind.PARTLY,
 )  # fmt: skip
 UNLINKED = (Kind.SELF, Kind.SAME, Kind.SWAP)  # chains of the form, without links
 _WORDS = "|".join(sorted((kind for kind in Kind if kind), key=len, reverse=True))

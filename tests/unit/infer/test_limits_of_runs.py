@@ -12,15 +12,17 @@ from cyclescope.infer.campaign import Campaign
 from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.machine_model import model_of
 from cyclescope.infer.readout import Readout
+from cyclescope.infer.timing.second_looks import latency_questions
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.variant import Kind
-from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment
+from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.rows import Unreadable
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
 from tests.support.files.damage import change, fill
+from tests.support.files.records import IMUL, chain, stream, timing
 
 KERNEL = Kernel(b"\x90", 1, MachineState((0,) * 16))
 
@@ -67,6 +69,28 @@ def test_chains_of_slow_forms_are_not_filled(table, tmp_path, cycles, filled):
     with closing(Store(path, readonly=True)) as store:
         found = {record.kind for record in store.records_of((LATENCY,))}
     assert (Kind.FILLED in found) is filled
+
+
+@pytest.mark.parametrize(("steps", "count"), [(1, 7), (2, 10)])
+def test_filled_chains_are_three_instructions_longer_than_what_hides_them(table, steps, count):
+    """And longer ones by three more, so that noise of a ninth of a cycle in each is seen."""
+    first = timing(IMUL, chain(4.0), stream(16.0))  # an instance in four cycles
+    asked = latency_questions(Planner(table, lambda form: True), table[IMUL], first, steps)
+    assert [e.links.count("r>r") for e in asked if e.variant == Kind.FILLED] == [count]
+
+
+def test_what_a_filled_chain_tells_is_asked_of_a_longer_one(table, tmp_path):
+    path = tmp_path / "store.sqlite"
+    fill(path, table, (THROUGHPUT, LATENCY), ("IMUL (R64, R64)",))
+    with closing(Store(path, readonly=True)) as store:
+        assert not any(record.kind is Kind.LONGER for record in store.records_of((LATENCY,)))
+    change(path, ("UPDATE measurement SET cycles = 16.0 * count, rounds = '' WHERE form GLOB 'IMUL*'",))
+    for _ in range(2):  # asked once
+        fill(path, table, (THROUGHPUT, LATENCY), ("IMUL (R64, R64)",))
+        with closing(Store(path, readonly=True)) as store:
+            found = {(r.source, r.target, r.variant): r.cycles for r in store.records_of((LATENCY,))}
+        longer = found["op1", "op1", "filled longer"] - found["op1", "op1", "filled"]
+        assert longer == pytest.approx(3.0, abs=0.1)
 
 
 def test_what_is_undecided_is_measured_eight_times(table, tmp_path):

@@ -9,6 +9,7 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.infer.timing.choice import (
+    as_long_as_filled,
     best_looks,
     by_pairs,
     doubt,
@@ -34,6 +35,7 @@ from cyclescope.infer.timing.results import (
     Latency,
     Throughput,
     confidence,
+    exceptions_noted,
     first_error,
     nearest,
     rounded,
@@ -60,7 +62,6 @@ from cyclescope.remarks.timing import Cause, Idiom, Timing, cause_of, withheld
 
 _CONSUMERS = {Kind.INTEGER_LINK: "integer", Kind.FP_LINK: "fp"}  # of a result, and their names
 _MEMORY = 300  # cycles: longer than any way through the caches
-_EXCEPTIONS = ("invalid", "denormal", "division by zero", "overflow", "underflow")  # from the lowest bit
 
 
 class TimingBuilder:
@@ -87,6 +88,8 @@ class TimingBuilder:
         self.streams: list[Record] = []
         self.chains: dict[tuple[str, str], list[Record]] = {}
         self.throttled: dict[tuple[str, str], list[float]] = {}  # cycles per instance
+        self.longer: dict[tuple[str, str], Record] = {}
+        self.filled: set[tuple[str, str]] = set()  # pairs that a filled chain tells
         self._looks = by_pairs(records)
         for record in best_looks(records):
             if record.quantity == "throughput":
@@ -94,6 +97,8 @@ class TimingBuilder:
             elif record.kind is Kind.THROTTLED:
                 if record.verdict in TELLING and not is_in_memory(record.source):
                     self.throttled.setdefault((record.source, record.target), []).append(record.per_instance)
+            elif record.kind is Kind.LONGER:
+                self.longer[record.source, record.target] = record
             elif record.quantity == "latency":
                 self.chains.setdefault((record.source, record.target), []).append(record)
 
@@ -101,17 +106,18 @@ class TimingBuilder:
         """The timing; `status` is what legality found (`ok`, `SIGILL`, ...)."""
         if status != "ok":
             return FormTiming(self.form.id, self.form.names, status, None, ())
-        chains = [r for (s, _), found in self.chains.items() for r in found if not r.links and not is_old(s)]
+        every_chain = [r for found in self.chains.values() for r in found]
+        chains = [r for r in every_chain if not r.links and not is_old(r.source)]
         builder = ThroughputBuilder(self.form, self.streams, chains, self.links, lambda: self.missing("", ""))
         throughput = builder.throughput(unfinished(self.unmeasured.get(("", ""))))
         every = pairs(self.form)
-        latencies = with_repeated_loads([self.latency(pair, throughput) for pair in every], every)
-        latencies = with_flags_together(latencies)
+        found = with_repeated_loads([self.latency(pair, throughput) for pair in every], every)
+        latencies = with_flags_together(found)
         throughput = builder.limited_by_registers(throughput, latencies)
         outputs = tuple(self.output(pair) for pair in overwritten(self.form))
         return FormTiming(
             self.form.id, self.form.names, status, throughput, (*latencies, *outputs),
-            self._idiom(latencies), tuple(self._notes()),
+            self._idiom(latencies), exceptions_noted((*self.streams, *every_chain)),
         )  # fmt: skip
 
     # --- latency ---------------------------------------------------------------------------------
@@ -137,9 +143,12 @@ class TimingBuilder:
         speeds = {r.variant: r for r, kind in kinds if kind in SPEEDS}
         base = [r for r, kind in kinds if kind not in SPEEDS and kind not in LINKED]
         base += [r for r, kind in kinds if kind in (Kind.LINK, Kind.FILLED)]
+        base = as_long_as_filled(base, self.longer.get((source, target)), self._net)
         if not base:
             return self._by_value(pair, speeds, throughput) if speeds else self._without(pair, records)
         chosen = self._preferred(base, throughput)
+        if chosen.kind is Kind.FILLED:
+            self.filled.add((source, target))
         otherwise = doubt(chosen, base, self._net, lambda record: self._hidden(record, throughput))
         main = self._doubted(self._single(pair, chosen, throughput), otherwise)
         main = with_room(self._with_bypass(main, usable), self.throttled.get((source, target), ()))
@@ -154,10 +163,9 @@ class TimingBuilder:
 
     def _without(self, pair: Pair, records: Sequence[Record]) -> Latency:
         """A pair of which no chain that tells its latency is there."""
-        source, target = pair.source.name, pair.target.name
-        known = pair.excluded or self.missing(source, target) or first_error(records)
-        reason = known or UNMEASURED
-        return without_value((source, target), reason, unfinished=not known)
+        names = pair.source.name, pair.target.name
+        known = pair.excluded or self.missing(*names) or first_error(records)
+        return without_value(names, known or UNMEASURED, unfinished=not known)
 
     def _preferred(self, base: Sequence[Record], throughput: Throughput) -> Record:
         """The chain that tells most: one that is too short, where others show what is not cut."""
@@ -391,10 +399,3 @@ class TimingBuilder:
         """Whether one register for all sources is what the form writes, too."""
         read = {op.cls for op in self.form.operands if op.is_register and op.read}
         return any(op.is_register and op.write and op.cls in read for op in self.form.operands)
-
-    def _notes(self) -> list[str]:
-        raised = 0
-        for record in (*self.streams, *(r for rs in self.chains.values() for r in rs)):
-            raised |= record.exceptions
-        names = [name for bit, name in enumerate(_EXCEPTIONS) if raised >> bit & 1]
-        return [Timing.EXCEPTIONS.of(", ".join(names)).text] if names else []

@@ -118,7 +118,35 @@ def doubt(
     if (less := undercut(chosen, every, net)) is not None:
         return Timing.OTHERWISE.of(less)
     other = _contradiction(chosen, every, net, is_hidden)
-    return None if other is None else Timing.BY_ANOTHER.of(other)
+    if other is not None:
+        return Timing.BY_ANOTHER.of(other)
+    state = _another_state(chosen, every, net, is_hidden)
+    return None if state is None else Timing.OTHERWISE.of(state)
+
+
+def _another_state(
+    chosen: Record, every: Sequence[Record], net: Net, is_hidden: Callable[[Record], bool]
+) -> float | None:
+    """What chains show that may have met the core in another state than the chosen one with links, the least.
+
+    They take less by more than noise moves a chain, or with nothing cut more, by a cycle or so, where no
+    other takes the same; or rounds of one disagree, and more than one of them is apart.
+    """
+    if not chosen.links:
+        return None
+    others = [r for r in _filled_enough(every) if r is not chosen and r.links and not is_hidden(r)]
+    lawful = [net(r) for r in others if r.verdict == STABLE and net(r) >= LEAST_LATENCY]
+    far = [value - net(chosen) for value in lawful]
+    found = [one for one in far if one < -MOVED]
+    if all(abs(one) > MOVED for one in far):
+        found += [one for one in far if HALF < one <= ONE_CYCLE + MOVED]
+    for record in others:
+        if record.verdict == UNSTABLE and len(record.rounds) > 1:
+            ordered = sorted(record.rounds)
+            own = net(record) - net(chosen)
+            ends = [own + (one - record.cycles) / record.count for one in (ordered[1], ordered[-2])]
+            found += [end for end in ends if abs(end) > HALF]
+    return min((net(chosen) + one for one in found), default=None)
 
 
 def _contradiction(
@@ -165,6 +193,21 @@ def _of_its_own(every: Sequence[Record], net: Net) -> Sequence[Record]:
     cut = [r for r in every if r.kind not in _UNCUT and (not r.links or net(r) >= LEAST_LATENCY)]
     most = min((net(r) + r.spread / r.count for r in cut), default=math.inf)
     return [r for r in every if r.kind not in _UNCUT or net(r) < most + MOVED]
+
+
+def as_long_as_filled(base: Sequence[Record], longer: Record | None, net: Net) -> list[Record]:
+    """Chains without a filled one that does not take as much longer as a `longer` one has more in it.
+
+    Something else is slower than both then, whose time tells no latency: the fewer instructions stand in a
+    chain, the more would be left for the form. What is cut is so in both, though.
+    """
+    found = list(base)
+    filled = next((r for r in found if r.kind is Kind.FILLED), None)
+    if filled is None or longer is None or longer.verdict != STABLE:
+        return found
+    is_cut = max(net(filled), net(longer)) < -ONE_CYCLE
+    others = [r for r in found if r is not filled]
+    return found if is_cut or abs(net(longer) - net(filled)) <= MOVED or not others else others
 
 
 def _filled_enough(base: Sequence[Record]) -> Sequence[Record]:

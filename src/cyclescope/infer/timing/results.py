@@ -23,6 +23,7 @@ TOLERANCE = 0.015  # of a reading that is sure, and of a chain at least BELOW cy
 HALF = 0.5  # cycles: latencies are whole numbers, so that those which are nearer are the same
 MOVED = 0.35  # cycles: noise moves no chain by more, whatever its error: what is further is another latency
 BELOW, ABOVE = 0.12, 0.25  # cycles: how far noise moves what chains show; what disturbs makes them longer
+_EXCEPTIONS = ("invalid", "denormal", "division by zero", "overflow", "underflow")  # from the lowest bit
 _LINKED = 4.0  # cycles: a chain so long has links, whose latencies may be too long as well as too short
 
 
@@ -157,6 +158,15 @@ def _kept(found: Throughput | Latency) -> str:
 def first_error(records: Iterable[Record]) -> str:
     """What went wrong with the first of some records that failed, or ""."""
     return next((record.error for record in records if record.error), "")
+
+
+def exceptions_noted(records: Iterable[Record]) -> tuple[str, ...]:
+    """A note of the floating-point exceptions that kernels raised; nothing where they raised none."""
+    raised = 0
+    for record in records:
+        raised |= record.exceptions
+    names = [name for bit, name in enumerate(_EXCEPTIONS) if raised >> bit & 1]
+    return (Timing.EXCEPTIONS.of(", ".join(names)).text,) if names else ()
 
 
 def rounded(value: float) -> float:

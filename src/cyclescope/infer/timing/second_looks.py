@@ -7,29 +7,39 @@ from collections.abc import Iterator
 
 import msgspec
 
+from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.laws import (
     is_doubtful,
     is_through_memory,
+    is_undecided,
     may_be_delayed,
     slower_than_others,
     waits_for_its_own,
 )
 from cyclescope.infer.timing.overwriting import filling
-from cyclescope.infer.timing.results import FormTiming
+from cyclescope.infer.timing.results import EXACT, INTERVAL, FormTiming, Latency
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.cycle import LINK_SPACING
-from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
+from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS, Kind
 from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.record import Record
+from cyclescope.remarks.timing import Cause
 
+ASKED = ("*" + AGAIN, *(f"{kind}*" for kind in SECOND_LOOKS))  # variants that first results ask for
+LAST = ("*" + AGAIN, str(Kind.LONGER))  # variants that are asked for at last
+_STEP = 3  # one-cycle instructions by which a chain is longer than what the throughput hides
 MOST_FILLING = 2000  # one-cycle instructions in a chain
 UNDECIDED_ROUNDS = 8  # of which the mean has half of the error of two
 UNDECIDED_CYCLES = 20000.0  # four times a first look: of 5000, until memory is steady is a percent
 
 
-def latency_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> Iterator[Experiment]:
-    """Longer chains where the throughput may be what shows, and chains that cut nothing else."""
+def latency_questions(
+    planner: Planner, form: InstructionForm, timing: FormTiming, steps: int = 1
+) -> Iterator[Experiment]:
+    """Longer chains where the throughput may be what shows, by so many steps, and chains that cut nothing
+    else.
+    """
     limit = (timing.throughput.value if timing.throughput else None) or 0.0
     for latency in timing.latencies:
         if count := filling(latency):
@@ -43,12 +53,34 @@ def latency_questions(planner: Planner, form: InstructionForm, timing: FormTimin
         stored = is_through_memory(pair, latency)
         source, target = latency.source, latency.target
         if (doubtful or stored) and limit < MOST_FILLING:
-            count = max(math.ceil(limit) + 3, LINK_SPACING if stored else 0)
+            count = max(math.ceil(limit) + _STEP, LINK_SPACING if stored else 0) + _STEP * (steps - 1)
             filled = planner.filled(form, source, target, count)
             yield from () if filled is None else (filled,)
         if doubtful or slower or may_be_delayed(latency):
             unbroken = planner.unbroken(form, source, target)
             yield from () if unbroken is None else (unbroken,)
+
+
+def last_looks(
+    planner: Planner, form: InstructionForm, first: FormTiming, builder: TimingBuilder
+) -> tuple[list[Experiment], list[Experiment]]:
+    """What a form's first and second looks ask for, by what the first ones told: chains of pairs whose rounds
+    were too few to tell a value once more, and longer ones where a filled chain tells it.
+    """
+    timing = builder.build("ok")
+    wanted = {(lat.source, lat.target) for lat in timing.latencies if is_undecided(lat)}
+    asked = (*planner.latency(form), *latency_questions(planner, form, first)) if wanted else ()
+    again = [second_look(e) for e in asked if (e.source, e.target) in wanted]
+    told = {(lat.source, lat.target) for lat in timing.latencies if _tells_a_number(lat)} & builder.filled
+    more = latency_questions(planner, form, first, steps=2) if told else ()
+    filled = [e for e in more if e.variant == Kind.FILLED and (e.source, e.target) in told]
+    return again, [msgspec.structs.replace(e, variant=str(Kind.LONGER)) for e in filled]
+
+
+def _tells_a_number(latency: Latency) -> bool:
+    """Whether a latency is one: a chain that is cut, or a bound, needs no length to be so."""
+    cut = latency.cause in (Cause.INDEPENDENT, Cause.ELIMINATED)
+    return latency.kind in (EXACT, INTERVAL) and not cut
 
 
 def throughput_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> list[Experiment]:
@@ -59,6 +91,11 @@ def throughput_questions(planner: Planner, form: InstructionForm, timing: FormTi
 def is_first(record: Record) -> bool:
     """Whether a record is no second look: only the first ones raise questions, so that they end."""
     return record.kind not in SECOND_LOOKS and not record.look.again
+
+
+def is_last(record: Record) -> bool:
+    """Whether a record is one that first and second looks together asked for."""
+    return record.look.again or record.kind is Kind.LONGER
 
 
 def second_look(experiment: Experiment) -> Experiment:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.infer.timing.choice import best_looks, doubt, is_disputed, preferred, undercut
+from cyclescope.infer.timing.choice import (
+    as_long_as_filled,
+    best_looks,
+    doubt,
+    is_disputed,
+    preferred,
+    undercut,
+)
 from cyclescope.measure.record import NOISY, STABLE, UNSTABLE, Record
 from cyclescope.model.facts import HIGH, MEDIUM
 from tests.support.files.records import IMUL, chain, latency
@@ -16,6 +23,11 @@ CYCLES = {"v>k": 6.0, "k>k": 1.0, "mem>v.128": 6.0, "r>r": 1.0}
 
 def record(variant, cycles, links=(), verdict=STABLE, spread=0.02):
     return Record("f", "latency", "op2", "op1", variant, cycles, spread, verdict, 1, links)
+
+
+def loose(*rounds):
+    """A chain whose rounds disagree."""
+    return msgspec.structs.replace(record("link", min(rounds), LINK, UNSTABLE), rounds=rounds)
 
 
 def net(one):
@@ -250,7 +262,18 @@ def test_a_latency_with_two_states_has_medium_confidence():
         ([record("link", 10.6, LINK)], ("link",), False),
         ([record("link", 10.6, LINK, UNSTABLE)], (), False),
         ([record("link", 10.6, LINK), record("unbroken", 10.2, LINK)], (), False),  # one says the same
-        ([record("unbroken", 10.6, LINK)], (), False),  # another dependency
+        ([record("unbroken", 10.4, LINK)], (), False),
+        ([record("unbroken", 10.6, LINK)], (), True),  # another state, by a cycle or so
+        ([record("unbroken", 11.3, LINK)], (), True),
+        ([record("unbroken", 11.4, LINK)], (), False),  # another dependency
+        ([record("unbroken", 10.6, LINK)], ("unbroken",), False),
+        ([record("unbroken", 10.6, LINK), record("link", 10.2, LINK)], (), False),  # one says the same
+        ([record("link", 9.7, LINK)], (), False),
+        ([record("link", 9.6, LINK), record("unbroken", 10.2, LINK)], (), True),  # less, whatever others say
+        ([loose(10.0, 10.0, 10.6, 10.6)], (), True),
+        ([loose(9.4, 9.4, 10.0, 10.0)], (), True),
+        ([loose(10.0, 10.0, 10.4, 10.6)], (), False),  # one round, which may be disturbed
+        ([loose(10.0)], (), False),
         ([record("unbroken", 9.4, LINK)], (), True),
     ],
 )
@@ -264,3 +287,24 @@ def test_what_another_chain_says_otherwise_makes_a_latency_less_sure(others, hid
 def test_a_chain_of_the_form_alone_is_not_doubted():
     alone = record("self", 5.0)
     assert doubt(alone, [alone, record("link", 13.7, LINK)], net, lambda one: False) is None
+
+
+@pytest.mark.parametrize(
+    ("longer", "verdict", "expected"),
+    [
+        (15.3, STABLE, ["link", "filled"]), (15.4, STABLE, ["link"]), (14.6, STABLE, ["link"]),
+        (14.6, UNSTABLE, ["link", "filled"]), (None, STABLE, ["link", "filled"]),
+    ],
+)  # fmt: skip
+def test_a_filled_chain_takes_as_much_longer_as_has_more_in_it(longer, verdict, expected):
+    """Or what it takes is something else's: with three instructions more it would tell another latency."""
+    link, filled = record("link", 14.0, LINK), record("filled", 12.0, FILL)
+    more = longer and record("filled longer", longer, (*FILL, "k>k", "k>k", "k>k"), verdict)
+    assert [one.variant for one in as_long_as_filled([link, filled], more, net)] == expected
+    assert as_long_as_filled([filled], more, net) == [filled]
+
+
+def test_what_is_cut_is_so_whatever_the_length():
+    link, filled = record("link", 14.0, LINK), record("filled", 6.0, FILL)
+    more = record("filled longer", 6.0, (*FILL, "k>k", "k>k", "k>k"))
+    assert as_long_as_filled([link, filled], more, net) == [link, filled]

@@ -136,6 +136,15 @@ def test_a_longer_chain_shows_what_the_throughput_hides():
     assert (found.min, found.max, found.kind) == (2.0, 2.0, EXACT)
 
 
+@pytest.mark.parametrize(("cycles", "kind", "most"), [(12.0, EXACT, 2.0), (11.5, UPPER_BOUND, 4.0)])
+def test_a_chain_that_is_longer_still_confirms_it(cycles, kind, most):
+    """Or refutes it: what takes as long whatever is in a chain is no latency."""
+    filled = [chain(9.0, variant="filled", links=("r>r",) * 7)]
+    filled += [chain(cycles, variant="filled longer", links=("r>r",) * 10)]
+    found = latency(IMUL, chain(4.0), *filled, stream(16.0))
+    assert (found.max, found.kind) == (most, kind)
+
+
 def test_of_several_chains_the_shortest_counts():
     assert latency(IMUL, chain(3.0), chain(5.5, variant="link", links=("r>r",))).max == 3.0
 
