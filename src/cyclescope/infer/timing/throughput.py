@@ -143,7 +143,9 @@ class ThroughputBuilder:
         faster = any(r.per_instance < least for r in main if r.verdict in (UNSTABLE, NOISY))
         again = any(_is_apart(r, best) for r in main if _is_of_same(r, best))
         shared = self._streams_out  # memory, with whatever else runs
-        doubtful = alone or faster or again or shared or _was_faster(best)
+        slow = [r for r in self.streams if r.kind is Kind.SLOW and best.kind is Kind.FAST]
+        was_faster = any(_was_faster(r, best) for r in (best, *slow))  # slow values take as long at least
+        doubtful = alone or faster or again or shared or was_faster
         return MEDIUM if found == HIGH and doubtful else found
 
     def _is_repeated(self, best: Record, main: Sequence[Record]) -> bool:
@@ -337,9 +339,9 @@ def _is_apart(record: Record, best: Record) -> bool:
     return longer > max(errors, AGREE * record.per_instance)
 
 
-def _was_faster(best: Record) -> bool:
-    """Whether a round of a sequence was clearly faster than its value: what disturbs makes none so."""
-    return any(AGREED * cycles < best.cycles for cycles in best.rounds)
+def _was_faster(record: Record, best: Record) -> bool:
+    """Whether a round of a sequence was clearly faster than the value: what disturbs makes none so."""
+    return any(AGREED * cycles / record.count < best.per_instance for cycles in record.rounds)
 
 
 def _agree(record: Record, other: Record) -> bool:

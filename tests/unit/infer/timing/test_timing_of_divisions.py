@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
-from cyclescope.measure.record import FAILED
-from tests.support.files.records import DIV, chain, latency, stream
+from cyclescope.measure.record import FAILED, UNSTABLE
+from cyclescope.model.facts import HIGH, MEDIUM
+from tests.support.files.records import DIV, chain, latency, stream, timing
 
 
 def test_values_are_the_extremes():
@@ -42,3 +45,15 @@ def test_an_upper_bound_of_fast_values_stays_open_below():
     records = [chain(4.0, "op2", variant="same register"), chain(15.0, "op2", variant="slow")]
     found = latency("VDIVPD (YMM, YMM, YMM)", *records, stream(32.0, "fast", 8), source="op2")
     assert (found.min, found.kind) == (0.0, UPPER_BOUND)
+
+
+@pytest.mark.parametrize(
+    ("variant", "fastest", "trust"),
+    [("slow", 36.0, MEDIUM), ("slow", 39.0, HIGH), ("same register", 36.0, HIGH)],
+)
+def test_slow_values_that_are_divided_faster_tell_of_another_rate(variant, fastest, trust):
+    """A core may divide at several rates: which one two rounds find is chance."""
+    slow = stream(fastest, variant, 8, rounds=(40.0, fastest, 40.0), verdict=UNSTABLE)
+    fast = stream(40.0, "fast", 8, rounds=(40.1, 39.9))
+    found = timing("VDIVSD_EVEX (XMM, XMM, XMM)", fast, slow).throughput
+    assert (found.value, found.confidence) == (5.0, trust)
