@@ -316,6 +316,11 @@ def fused_subject(first: str, second: str) -> str:
     return f"{first}{WITH}{second}"
 
 
+CHOICE = "CMOVZ (R64, R64)"
+COUNTED_AMONG_CHOICES = "DEC (R64) + JZ (Rel8), among conditional moves"
+"""A count with the branch that it shares a slot with, among what may be executed where branches are."""
+
+
 def fused_forms(subject: str) -> tuple[str, str]:
     """The forms of a pair."""
     first, _, second = subject.partition(WITH)

@@ -93,6 +93,19 @@ def varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: U
     return cost
 
 
+def where_branches_are(
+    cost: FormCost, addition: Sequence[Operation], branching: Sequence[Operation]
+) -> FormCost:
+    """The cost of what branches, too: what is on the ports of additions is on those of some others."""
+    if cost.operations is None or not branching:
+        return cost
+    added, ports = {op.ports for op in addition}, branching[0].ports
+    operations = tuple(
+        msgspec.structs.replace(op, ports=ports) if op.ports in added else op for op in cost.operations
+    )
+    return msgspec.structs.replace(cost, operations=operations)
+
+
 def without(cost: FormCost, plain: frozenset[int]) -> FormCost:
     """The cost of a store to an address with an index: ports for plain addresses do not make it."""
     if cost.operations is None:

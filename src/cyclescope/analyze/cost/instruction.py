@@ -17,19 +17,14 @@ from cyclescope.analyze.cost.changes import (
     slots_of,
     unexplained,
     varied,
+    where_branches_are,
     with_more,
     within_stack,
     without,
 )
 from cyclescope.analyze.cost.cores import forward_latency, load_latency, vector_load_latency
 from cyclescope.analyze.cost.known import borrowed_cost, is_locked, known_cost, not_before_loads
-from cyclescope.analyze.cost.latencies import (
-    FIRSTS,
-    AllEnds,
-    Column,
-    CostVariant,
-    PlacedLatencies,
-)
+from cyclescope.analyze.cost.latencies import EXECUTED, FIRSTS, AllEnds, Column, CostVariant, PlacedLatencies
 from cyclescope.analyze.cost.resources import SharedResources
 from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
@@ -328,6 +323,8 @@ class PlacedCosts:
             cost = self._executed(cost)
         if any(variant.more):
             cost = with_more(cost, variant.more, self._addition, self._storing)
+        if variant.fused == EXECUTED:
+            cost = where_branches_are(cost, self._addition, self._plainly(self.behaviour.counted_as))
         if variant.latency is not None or variant.fused in FIRSTS:
             cost = msgspec.structs.replace(cost, eliminated=False)
         return cost

@@ -32,8 +32,10 @@ from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
     BESIDE_STORES,
+    CHOICE,
     CLEARING,
     CONSUMERS,
+    COUNTED_AMONG_CHOICES,
     CROSSING,
     FUSED_BRANCHES,
     FUSION,
@@ -96,7 +98,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1)
         lines=code_lines(facts, nops),
         late_loads=_late_loads(facts), loaded_stores=_loaded_stores(facts),
         addressing=addressing_of(facts, _longest_of_registers(facts)),
-        branches_apart=_branches_apart(facts), trailed=trailed(facts, isa),
+        branches_apart=_branches_apart(facts), counted_as=_counted_as(facts), trailed=trailed(facts, isa),
         clears_at_once=_clears_at_once(facts), nops=nops, beside_stores=_beside_stores(facts),
     )  # fmt: skip
 
@@ -131,8 +133,16 @@ def _fusion(facts: Sequence[Fact], isa: str, memory: bool) -> dict[tuple[str, st
 
 def _branches_apart(facts: Sequence[Fact]) -> bool:
     """Whether all comparisons with branches that were asked take clearly less than half an addition."""
-    known = [f for f in facts if f.probe == FUSED_BRANCHES and f.value is not None]
+    asked = (f for f in facts if f.probe == FUSED_BRANCHES and f.subject != COUNTED_AMONG_CHOICES)
+    known = [f for f in asked if f.value is not None]
     return bool(known) and all((f.value or 0.0) + (f.error or 0.0) < ONE_MORE for f in known)
+
+
+def _counted_as(facts: Sequence[Fact]) -> str:
+    """The form of choices, where a count with its branch clearly takes the place of more than half of one."""
+    known = (f for f in facts if f.probe == FUSED_BRANCHES and f.subject == COUNTED_AMONG_CHOICES)
+    fact = next((f for f in known if f.value is not None), None)
+    return CHOICE if fact is not None and (fact.value or 0.0) - (fact.error or 0.0) > ONE_MORE else ""
 
 
 def _early(facts: Sequence[Fact], isa: str) -> dict[str, float]:

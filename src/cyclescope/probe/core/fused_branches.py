@@ -2,7 +2,9 @@
 
 Some cores have a unit that compares and branches, besides those that add. A few comparisons with branches
 that are not taken stand among additions that keep all units busy, in the places of NOPs. By how much one
-addition more per pair lengthens the loop says whether the pairs take the place of one.
+addition more per pair lengthens the loop says whether the pairs take the place of one. What counts and
+branches writes a register, too: it is asked whether it takes the place of a conditional move, which fewer
+units execute.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import cycle, islice
 
-from cyclescope.model.facts import FUSED_BRANCHES, fused_subject
+from cyclescope.model.facts import CHOICE, COUNTED_AMONG_CHOICES, FUSED_BRANCHES, fused_subject
 from cyclescope.probe.code import NUMBERS, SOME, Setting, written
 from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, places_taken
 from cyclescope.probe.question import (
@@ -31,25 +33,32 @@ _COMPARISONS: Mapping[str, tuple[str, ...]] = {  # of two pointers that differ, 
 _BRANCH = {"x86-64": "JZ (Rel8): #0", "aarch64": "Bcc: #0 #1"}
 _NOP = {"x86-64": "NOP (M32): p +8", "aarch64": "NOP"}
 _ADDITION = {"x86-64": "LEA_B_D8 (R64): {} p +8", "aarch64": "ADDXrs: {} p p #0"}
+_CHOICE, _COUNT = f"{CHOICE}: {{}} p", "DEC (R64): o"
 _APART = 64  # bytes between the two pointers
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
     for text in _COMPARISONS.get(isa, ()):
         first, branch = (one.partition(": ")[0] for one in (text, _BRANCH[isa]))
-        nop, fillers = _NOP[isa], AMONG_OTHERS // ADDRESSED_SO
-        points = (
-            _point(isa, "asked", [text, _BRANCH[isa]], fillers),
-            _point(isa, "plain", [nop], fillers),
-            _point(isa, "more", [nop], fillers + 1),
-            _point(isa, "wider", [nop, nop], fillers),
-        )
-        yield ProbeCase(fused_subject(first, branch), points)
+        yield ProbeCase(fused_subject(first, branch), _points(isa, text, _ADDITION[isa]))
+    if isa == "x86-64":
+        yield ProbeCase(COUNTED_AMONG_CHOICES, _points(isa, _COUNT, _CHOICE))
 
 
-def _point(isa: str, part: str, asked: list[str], fillers: int) -> Point:
-    """A body of what is asked about, each in front of as many additions."""
-    others = iter(map(_ADDITION[isa].format, cycle(SOME)))
+def _points(isa: str, text: str, among: str) -> tuple[Point, ...]:
+    """An instruction and a branch, and NOPs in their places, among others of one kind."""
+    nop, fillers = _NOP[isa], AMONG_OTHERS // ADDRESSED_SO
+    return (
+        _point(isa, "asked", [text, _BRANCH[isa]], fillers, among),
+        _point(isa, "plain", [nop], fillers, among),
+        _point(isa, "more", [nop], fillers + 1, among),
+        _point(isa, "wider", [nop, nop], fillers, among),
+    )
+
+
+def _point(isa: str, part: str, asked: list[str], fillers: int, among: str) -> Point:
+    """A body of what is asked about, each in front of as many others."""
+    others = iter(map(among.format, cycle(SOME)))
     texts = [text for _ in range(ADDRESSED_SO) for text in (*asked, *islice(others, fillers))]
     setting = Setting(pointers=((NUMBERS[isa]["o"], _APART),))
     return parallel(part, *written(isa, *texts), setting=setting, count=ADDRESSED_SO)

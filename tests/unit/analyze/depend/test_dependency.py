@@ -9,9 +9,27 @@ import pytest
 from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.model.facts import FUSION, CoreAnswer, Fact, fused_subject
+from cyclescope.model.facts import (
+    COUNTED_AMONG_CHOICES,
+    FUSED_BRANCHES,
+    FUSION,
+    CoreAnswer,
+    Fact,
+    fused_subject,
+)
+from cyclescope.model.machine import Operation
 from cyclescope.session.machines import load_model
-from tests.support.code.blocks import FORWARD, LOAD, block, changed, predict, predicted, predictor, toy
+from tests.support.code.blocks import (
+    FORWARD,
+    LOAD,
+    block,
+    changed,
+    measured,
+    predict,
+    predicted,
+    predictor,
+    toy,
+)
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
@@ -224,6 +242,27 @@ def test_merging_reads_the_destination_and_zeroing_does_not():
     model = predictor()
     assert model.predict(block("vaddpd zmm0{k1}, zmm1, zmm2")).lcd == 4
     assert model.predict(block("vaddpd zmm0{k1}{z}, zmm1, zmm2")).lcd == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "busy"),
+    [
+        ("dec rax; jne 0", (0.0, 1.0)),
+        ("cmp rax, rbx; jne 0", (0.0, 1.0)),
+        ("dec rax; nop; jne 0", (1 / 3, 1 / 3)),
+    ],
+)
+def test_what_counts_and_branches_is_executed_where_choices_are_if_that_was_found(text, busy):
+    """Port 0 and port 1: the latter alone executes choices. What does not branch is executed anywhere."""
+    firsts = ("CMP_39 (R64, R64)", "DEC (R64)")
+    fused = [Fact(FUSION, fused_subject(first, "JZ (Rel8)"), CoreAnswer.FUSED) for first in firsts]
+    counted = Fact(FUSED_BRANCHES, COUNTED_AMONG_CHOICES, CoreAnswer.VALUE, 1.0, 0.1)
+    unknown, choices = {"operations": None}, {"operations": (Operation((1,)),)}
+    costs = {"JNZ_Rel8": unknown, "JNZ_Rel32": unknown, "CMOVZ_R64_R64": choices}
+    found = predicted(text, loop=True, machine=changed(measured(*fused, counted), **costs))
+    elsewhere = predicted(text, loop=True, machine=changed(measured(*fused), **costs))
+    assert elsewhere.port_cycles[:2] == pytest.approx((1 / 3, 1 / 3))
+    assert found.port_cycles[:2] == pytest.approx(busy)
 
 
 def test_fusion_takes_a_slot_and_the_work_of_the_comparison():

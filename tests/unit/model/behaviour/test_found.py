@@ -25,7 +25,9 @@ from cyclescope.model.behaviour.published import (
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
+    CHOICE,
     CONSUMERS,
+    COUNTED_AMONG_CHOICES,
     CROSSING,
     FORWARDING,
     FUSED_BRANCHES,
@@ -154,6 +156,18 @@ def test_comparisons_are_apart_if_all_take_clearly_less_than_half_an_addition(va
         for n, value in enumerate(values)
     ]
     assert measured_behaviour(told).branches_apart is apart
+    among_choices = Fact(FUSED_BRANCHES, COUNTED_AMONG_CHOICES, CoreAnswer.VALUE, 1.0, 0.1)
+    assert measured_behaviour([*told, among_choices]).branches_apart is apart
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "where"),
+    [(0.99, 0.18, CHOICE), (0.6, 0.11, ""), (0.6, 0.05, CHOICE), (0.0, 0.1, ""), (None, 0.1, "")],
+)
+def test_what_counts_and_branches_is_where_choices_are_if_it_takes_their_place(value, error, where):
+    told = [Fact(FUSED_BRANCHES, COUNTED_AMONG_CHOICES, CoreAnswer.VALUE, value, error)]
+    assert measured_behaviour(told).counted_as == where
+    assert measured_behaviour(()).counted_as == ""
 
 
 @pytest.mark.parametrize(

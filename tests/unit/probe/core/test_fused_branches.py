@@ -8,7 +8,7 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.model.binding import port_bound
-from cyclescope.model.facts import FUSED_BRANCHES, CoreAnswer, fused_forms
+from cyclescope.model.facts import CHOICE, COUNTED_AMONG_CHOICES, FUSED_BRANCHES, CoreAnswer, fused_forms
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS
@@ -52,10 +52,12 @@ def test_what_drawn_cores_have_comparisons_and_branches_take():
     seed, told = secrets.randbelow(10**6), 0
     for number in range(CORES):
         machine = drawn([PROBE], seed + number)
-        plain, more = (bound(machine, **{ADDITION: n}) for n in (AMONG_OTHERS, AMONG_OTHERS + ADDRESSED_SO))
         for fact in facts(PROBE, SimulatedBackend(machine)):
-            beside = dict.fromkeys(fused_forms(fact.subject), ADDRESSED_SO)
-            both = bound(machine, **{ADDITION: AMONG_OTHERS}, **beside)
+            filler = CHOICE if fact.subject == COUNTED_AMONG_CHOICES else ADDITION
+            plain, more = (bound(machine, **{filler: n}) for n in (AMONG_OTHERS, AMONG_OTHERS + ADDRESSED_SO))
+            pair = fact.subject.removesuffix(", among conditional moves")
+            beside = dict.fromkeys(fused_forms(pair), ADDRESSED_SO)
+            both = bound(machine, **{filler: AMONG_OTHERS}, **beside)
             if fact.value is not None:
                 told += 1
                 truth = (both - plain) / (more - plain)
