@@ -108,12 +108,13 @@ class BlockBounds:
         """The greatest bound without what is assumed, at most what is expected.
 
         That is time in memory, latencies that are ranges, a width that nobody claims, shared resources (ports
-        say what is sure of them), and the throughput of forms that the machine's own model does not know.
+        say what is sure of them), the throughput of forms that the machine's own model does not know, and
+        that of locked instructions: they wait for stores, and for less beside others than alone.
         """
         sure = [c for n, c in self.deciding.items() if n not in _UNSURE]
         rest = max(*sure, self._sure_front_end)
         if IS_SLOW_ALONE in self._traits:
-            own = [placed for placed in self.costs if placed.alone and self._is_known(placed)]
+            own = [one for one in self.costs if one.alone and self._is_known(one) and not one.locked]
             rest = max([rest, *bounds.units(own, sure=True).values()])
         if self.slowest_chain > rest:  # what is proved of it is no more
             rest = max(rest, self.least_chain)

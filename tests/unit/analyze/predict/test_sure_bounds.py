@@ -51,6 +51,16 @@ def test_what_is_only_known_to_be_at_most_so_is_no_lower_bound():
     assert (most.cycles, most.lower) == (5, 1)
 
 
+def test_what_locked_instructions_take_alone_is_no_lower_bound():
+    """They wait for stores: beside others it may be less."""
+    costs = {name: {"throughput": 7.5} for name in ("ADD_LOCK_M64_R64", "ADD_M64_R64")}
+    machine = changed(toy(), **costs)
+    locked, plain = (Predictor(machine).predict(block(f"{prefix}add [rdi], rax")) for prefix in ("lock ", ""))
+    assert locked.bounds["units"] == plain.bounds["units"] == 7.5
+    assert plain.lower == 7.5
+    assert locked.lower < 7.5 <= locked.cycles
+
+
 def test_a_throughput_whose_error_reaches_down_to_the_ports_shows_no_unit():
     text = "vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2"
     for error, cycles in ((0.5, 5), (2.1, 1)):
