@@ -92,14 +92,6 @@ class Measurement(msgspec.Struct, frozen=True):
         """Whether there is a value."""
         return self.verdict != FAILED
 
-    def times(self, units: int) -> Measurement:
-        """The same, of so many units of the body."""
-        return msgspec.structs.replace(
-            self, cycles=self.cycles * units, spread=self.spread * units,
-            rounds=tuple(value * units for value in self.rounds),
-            counters=tuple(value * units for value in self.counters),
-        )  # fmt: skip
-
 
 def agree(a: float, b: float, within: float = AGREE, grain: float = GRAIN) -> bool:
     """Whether two values are the same within the noise."""

@@ -38,7 +38,7 @@ class TimedSnippet(NamedTuple):
     def of_all_copies(self) -> TimedSnippet:
         """With numbers that are of all copies of the code, not of one."""
         copies = self.snippet.copies if self.burst is None else self.burst.burst.effort.copies
-        measured = self.measured if self.burst is None else self.measured.times(copies)
+        measured = self.measured if self.burst is None else _times(self.measured, copies)
         return self._replace(
             snippet=msgspec.structs.replace(self.snippet, copies=1), measured=measured, whole=copies
         )
@@ -59,6 +59,15 @@ class TimedSnippet(NamedTuple):
             return math.nan, math.nan
         ratio = self.cycles / first.cycles
         return ratio, ratio * math.hypot(self.error / self.cycles, first.error / first.cycles)
+
+
+def _times(measured: Measurement, copies: int) -> Measurement:
+    """The same of so many copies."""
+    return msgspec.structs.replace(
+        measured, cycles=measured.cycles * copies, spread=measured.spread * copies,
+        rounds=tuple(value * copies for value in measured.rounds),
+        counters=tuple(value * copies for value in measured.counters),
+    )  # fmt: skip
 
 
 def comparison_rows(timed: Sequence[TimedSnippet]) -> list[tuple[str, ...]]:
