@@ -15,6 +15,7 @@ import msgspec
 from cyclescope.infer.likelihood.structure import (
     CLEAR,
     OPEN,
+    SIDES_APART,
     PortSolution,
     Search,
     Structure,
@@ -39,7 +40,8 @@ def sureness(structure: Structure, evidence: Sequence[UnionEvidence]) -> dict[st
     """Shares of the odds that the ports of classes have, by all other structures together.
 
     Others are those in which a union has another size that is open. What is certain has no share. That two
-    sides of a core, which share no port where that would show, share one where nothing would show it is none.
+    sides of a core, which share no port where that would show, share one where nothing would show it has no
+    reading against it: it is as unlikely as what the promise of `high` leaves.
     """
     widths = {name: len(ports) for name, ports in structure.sets.items()}
     inside = [e for e in evidence if e.classes <= widths.keys()]
@@ -48,9 +50,7 @@ def sureness(structure: Structure, evidence: Sequence[UnionEvidence]) -> dict[st
     rivals = list(_rivals(widths, inside, best, threes))
     doubts = [one for one in rivals if isinstance(one, _Doubt)]
     found_others = (one for one in rivals if isinstance(one, PortSolution))
-    others = {
-        frozenset(one.atoms.items()): one for one in found_others if not _crosses_unseen(best, one, inside)
-    }
+    others = {frozenset(one.atoms.items()): _believed(best, one, inside) for one in found_others}
     found: dict[str, float] = {}
     for name in widths:
         asked = _asked_with(name, inside)
@@ -138,6 +138,13 @@ def _joined(
     if all(parts):
         atoms = {atom: count for part in parts if part is not None for atom, count in part.atoms.items()}
         yield weighed(atoms, (), evidence)
+
+
+def _believed(best: PortSolution, other: PortSolution, evidence: Sequence[UnionEvidence]) -> PortSolution:
+    """Another structure, without the price of a reading against it where none could be."""
+    if not _crosses_unseen(best, other, evidence):
+        return other
+    return msgspec.structs.replace(other, nats=other.nats - (SIDES_APART - OPEN))
 
 
 def _crosses_unseen(best: PortSolution, other: PortSolution, evidence: Sequence[UnionEvidence]) -> bool:

@@ -11,7 +11,7 @@ from cyclescope.infer.likelihood import structure
 from cyclescope.infer.likelihood.evidence import Class, ClassPair, are_seen_to_share, count_of, evidence_of
 from cyclescope.infer.likelihood.noise import Look, Tail, alike, learned
 from cyclescope.infer.likelihood.odds import sureness
-from cyclescope.infer.likelihood.structure import solve_structure
+from cyclescope.infer.likelihood.structure import OPEN, SIDES_APART, Structure, solve_structure
 from cyclescope.infer.likelihood.unions import UnionEvidence
 from cyclescope.infer.likelihood.usage import UsageSolver
 from cyclescope.infer.timing.solver import LinearProgram
@@ -138,15 +138,15 @@ def test_that_two_sides_share_ports_surprises_once(count, price, ports):
 SIDES = frozenset("rv")
 
 
-@pytest.mark.parametrize(("hidden", "sides", "doubted"), [
-    (3, SIDES, False), (4, SIDES, True), (3, frozenset(), True),
+@pytest.mark.parametrize(("hidden", "sides", "nats"), [
+    (3, SIDES, OPEN), (4, SIDES, SIDES_APART), (3, frozenset(), 0.0),
 ])  # fmt: skip
-def test_what_no_reading_could_show_of_two_sides_is_no_other_case(hidden, sides, doubted):
+def test_what_no_reading_could_show_of_two_sides_is_no_sure_case(hidden, sides, nats):
     """A port that they share, where a union of three fills the front end as one of four does."""
-    pair = UnionEvidence("add", "blend", {3: 4.0, 4: 0.0}, sides=sides, hidden=hidden)
-    found = solve_structure({"add": 2, "blend": 2}, [pair])
-    assert found.ports == 4
-    assert bool(sureness(found, [pair])) is doubted
+    pair = UnionEvidence("add", "blend", {3: 0.0, 4: 0.0}, across=bool(sides), sides=sides, hidden=hidden)
+    found = Structure(4, {"add": (0, 1), "blend": (2, 3)})
+    share = 1 / (1 + math.exp(-nats))
+    assert sureness(found, [pair]) == pytest.approx({"add": share, "blend": share})
 
 
 def test_sides_that_are_seen_to_share_ports_may_share_others():
