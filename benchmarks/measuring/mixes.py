@@ -1,7 +1,8 @@
-"""Random mixes of independent instructions: measured here, and predicted in four ways.
+"""Random mixes of independent instructions: measured here, and predicted in five ways.
 
 The mixes are drawn by a seed and were in no experiment. They are predicted from the resources of a
-measured model, from its ports, and by llvm-mca with LLVM's model of this microarchitecture. The same
+measured model, from its ports, by the simulated core of that model, and by llvm-mca with LLVM's model of this
+microarchitecture. The same
 instructions measured in another order show how much no such prediction can know.
 """
 
@@ -24,14 +25,15 @@ from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Experiment
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.sampling import Sampler
-from cyclescope.model.machine import MachineModel
+from cyclescope.model.machine import IDEAL, MachineModel
 from cyclescope.model.resources import mix_throughput, resource_throughput
 from cyclescope.session.machines import load_model
+from cyclescope.simulate.simulator import Simulator
 
 NUMBER, SEED, WORST = 500, 2, 15
 PASSES = 4  # over the mixes whose rounds did not agree: disturbances come and go
 MEAN, NEAR, SHARE = 0.03, 0.10, 0.92
-RESOURCES, PORTS, SHUFFLED = "resources", "ports", "measured in another order"
+RESOURCES, PORTS, SIMULATED, SHUFFLED = "resources", "ports", "simulated", "measured in another order"
 Predictions = dict[str, list[float | None]]
 
 
@@ -82,11 +84,19 @@ def analysed(cpu: str, mixes: Sequence[Mix]) -> list[float | None]:
         ]
 
 
+def simulated(model: MachineModel, mixes: Sequence[Mix]) -> list[float | None]:
+    """Cycles of each mix on the simulated core of a model that has costs of all of its forms."""
+    simulator = Simulator(model, model.core.binding or IDEAL)
+    kernels = [(kernel(mix), repetitions(mix)) for mix in mixes]
+    return [simulator.run(one.body, one.state).cycles / times for one, times in kernels]
+
+
 def predictions(model: MachineModel, cpu: str, mixes: Sequence[Mix]) -> Predictions:
     """Cycles by every prediction, which are as many as can be made here."""
     found: Predictions = {
         RESOURCES: [(resource_throughput(model, mix.counts) or (None,))[0] for mix in mixes],
         PORTS: [mix_throughput(model, mix.counts) for mix in mixes],
+        SIMULATED: simulated(model, mixes),
     }
     try:
         found[f"llvm-mca {cpu}"] = analysed(cpu, mixes)
