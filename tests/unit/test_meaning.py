@@ -49,7 +49,7 @@ NAMES = {  # texts of these rooms that are no reasons, nor what a probe calls wh
     },
     "analyze/decode/known_values.py": {"at the start"},  # a value's
     "analyze/predict/observed.py": {"waiting for a port or operands"},  # what operations do
-    "infer/timing/builder.py": {"division by zero"},  # an exception's
+    "infer/timing/results.py": {"division by zero"},  # an exception's
     # kernels that only readings ask for
     "probe/memory/cache_sets.py": {"lines of one set", "twice as many in one set", "as many behind them"},
     "session/validation.py": {"read, modify, write", "division or root", "vector, floating point"},  # kinds
@@ -160,7 +160,9 @@ def asked() -> str:
     """What probes call what they ask: questions, sources, subjects, and parts of the comparison."""
     names = [one.name for one in instruction_sets()]
     cases = [case for probe in PROBES.values() for isa in names for case in probe.cases(isa)]
-    found = {name for probe in PROBES.values() for name in (probe.question, probe.unit, *probe.sources)}
+    found = {
+        name for probe in PROBES.values() for name in (probe.question, probe.unit, probe.axis, *probe.sources)
+    }
     found |= {name for case in cases for name in (case.subject, *(point.part for point in case.points))}
     found |= {name for case in cases if case.place for name in msgspec.structs.astuple(case.place)}
     return "\n".join(found)

@@ -33,8 +33,8 @@ from cyclescope.infer.timing.link_chains import LinkChains, fastest, solve_links
 from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.timing.second_looks import (
-    ASKED,
-    LAST,
+    AT_FIRST,
+    AT_LAST,
     UNDECIDED_CYCLES,
     UNDECIDED_ROUNDS,
     is_first,
@@ -356,7 +356,7 @@ class Campaign:
         self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[Experiment]:
         names = [form.id for form in forms]
-        done = {key for glob in ASKED for key in self.store.done(glob, names)}
+        done = {key for glob in AT_FIRST for key in self.store.done(glob, names)}
         done.difference_update(self._again.keys)
         different = outliers(forms, self.store.throughputs())
         self._suspects, self._open = [], {}
@@ -372,7 +372,7 @@ class Campaign:
     def _undecided(self, planner: Planner, links: dict[str, LinkLatency]) -> Iterator[Experiment]:
         """Chains of open forms that tell no value yet, once more; later longer ones that confirm others."""
         names, self._longer = [form.id for form in self._open], []
-        done = {key for glob in LAST for key in self.store.done(glob, names)}.difference(self._again.keys)
+        done = {key for glob in AT_LAST for key in self.store.done(glob, names)}.difference(self._again.keys)
         for form, records in grouped(self.store, [*self._open]):
             builder = builder_of(form, [r for r in records if not is_last(r)], links, planner)
             again, longer = last_looks(planner, form, self._open[form], builder)

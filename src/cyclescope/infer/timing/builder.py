@@ -278,8 +278,7 @@ class TimingBuilder:
             if not record.links and self._is_in_every_instance(pair):
                 return self._in_part_of_a_cycle(record)
             longer = LESS * record.per_instance >= (throughput.value or math.inf)  # than without a dependency
-            carried = record.kind is Kind.FILLED and longer
-            return self._below_law(pair, record, found, carried)
+            return self._below_law(pair, record, found, record.kind is Kind.FILLED and longer)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
             return kind, Timing.ADJUST_FLAG.of()

@@ -26,8 +26,8 @@ from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.record import Record
 from cyclescope.remarks.timing import Cause
 
-ASKED = ("*" + AGAIN, *(f"{kind}*" for kind in SECOND_LOOKS))  # variants that first results ask for
-LAST = ("*" + AGAIN, str(Kind.LONGER))  # variants that are asked for at last
+AT_FIRST = ("*" + AGAIN, *(f"{kind}*" for kind in SECOND_LOOKS))  # variants that first results ask for
+AT_LAST = ("*" + AGAIN, str(Kind.LONGER))  # variants that are asked for at last
 _STEP = 3  # one-cycle instructions by which a chain is longer than what the throughput hides
 MOST_FILLING = 2000  # one-cycle instructions in a chain
 UNDECIDED_ROUNDS = 8  # of which the mean has half of the error of two
