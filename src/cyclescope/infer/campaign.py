@@ -187,13 +187,13 @@ class Campaign:
         if not self._settle(THROUGHPUTS, experiments, both, Sampler(self.backend), deadline):
             return False
         ports = PortCampaign(
-            self.table, self.backend, self.store, planner, self._tell, self._again, meanwhile
+            self.table, self.backend, self.store, planner, self._tell, self._again, meanwhile, self._known
         )
         return ports.run(forms, blocking, deadline) and self._refute(ports, deadline)
 
     def _refute(self, ports: PortCampaign, deadline: float) -> bool:
         """Predict and measure mixes that had no part in anything; keep what they say."""
-        approach = ports.approach(self._known)
+        approach = ports.approach()
         if approach.ports is None:
             return True
         refutation = Refutation(approach.ports, self.store, ports.plans, self._draw)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from functools import cache, cached_property
 
 from cyclescope.infer.likelihood.arrays import Array, Places, np
 
 
-class Expected(NamedTuple):
+class Expected:
     """What explanations cost classes at least and as a rule, and with which tail readings scatter.
 
     Every different expectation of a class is there once, `owners` are the classes' numbers, `places` has
@@ -15,26 +16,74 @@ class Expected(NamedTuple):
     place.
     """
 
-    names: tuple[str, ...]
-    least: Array
-    usual: Array
-    together: Array
-    tails: Places
-    owners: Places
-    places: Places
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        least: Array,
+        usual: Array,
+        together: Array,
+        tails: Places,
+        owners: Places,
+        places: Places,
+    ) -> None:
+        self.names = names
+        self.least, self.usual, self.together = least, usual, together
+        self.tails, self.owners, self.places = tails, owners, places
+        self.costs = cache(self._costs)
+
+    @cached_property
+    def _floors(self) -> tuple[Array, Places]:
+        """Owner, tail and number of every different least cost, and its place there of each expectation."""
+        kinds, where = np.unique(np.stack([self.owners, self.tails, self.least]), axis=1, return_inverse=True)
+        return kinds, where.reshape(-1)
+
+    @property
+    def floor(self) -> Places:
+        """The place of each expectation's least cost behind all expectations."""
+        return self._floors[1]
+
+    @cached_property
+    def every_owner(self) -> Places:
+        """The owner of every expectation, then that of every different least cost."""
+        return np.concatenate((self.owners, self._floors[0][0].astype(np.intp)))
+
+    @cached_property
+    def every_tail(self) -> Places:
+        """The tail of every expectation, then that of every different least cost."""
+        return np.concatenate((self.tails, self._floors[0][1].astype(np.intp)))
+
+    def numbers(self, near: Array, beside: Mapping[str, float]) -> Array:
+        """What classes are expected to cost as a rule, then every different least cost once.
+
+        `near` is above 0 where instances stand in one place, `beside` what else costs each class as a rule.
+        """
+        count = len(self.owners)
+        found = np.empty(near.shape)
+        found[:, :count] = np.where(near[:, :count] > 0, self.together, self.usual)
+        if beside:
+            found[:, :count] += np.array([beside.get(name, 0.0) for name in self.names])[self.owners]
+        found[:, count:] = self._floors[0][2]
+        return found
+
+    def _costs(self, place: int) -> list[tuple[str, float, float]]:
+        """What an explanation costs each class at least and as a rule."""
+        kinds = self.places[:, place]
+        return [*zip(self.names, self.least[kinds].tolist(), self.usual[kinds].tolist(), strict=True)]
 
 
 def joined(one: Expected, other: Expected) -> Expected:
     """What two lots of explanations cost the same classes, the second behind the first."""
-    return Expected(
-        one.names,
-        np.concatenate((one.least, other.least)),
-        np.concatenate((one.usual, other.usual)),
-        np.concatenate((one.together, other.together)),
-        np.concatenate((one.tails, other.tails)),
-        np.concatenate((one.owners, other.owners)),
-        np.concatenate((one.places, other.places + len(one.least)), axis=1),
-    )
+    rows = [
+        np.concatenate(pair)
+        for pair in (
+            (one.owners, other.owners), (one.least, other.least), (one.usual, other.usual),
+            (one.together, other.together), (one.tails, other.tails),
+        )
+    ]  # fmt: skip
+    kinds, where = np.unique(np.stack(rows), axis=1, return_inverse=True)
+    places = np.concatenate((one.places, other.places + len(one.least)), axis=1)
+    owners, tails = kinds[0].astype(np.intp), kinds[4].astype(np.intp)
+    return Expected(one.names, kinds[1], kinds[2], kinds[3], tails, owners, where.reshape(-1)[places])
 
 
 def begun(inside: Array, instances: int, width: int) -> Array:

@@ -62,7 +62,7 @@ class Scatter(msgspec.Struct, frozen=True):
     tails: tuple[Tail, Tail, Tail, Tail] = (Tail(0.05, 0.1), Tail(0.2, 0.2), Tail(0.2, 0.4), Tail(0.2, 0.4))
     spoiled: float = 0.02
 
-    def costs(self, values: Array, errors: Array, expected: Array, tails: Places) -> Array:
+    def costs(self, values: Array, errors: Array, expected: Array, tails: Places | int) -> Array:
         """Nats that readings cost against expected numbers of micro-operations, each with its tail."""
         shares, lengths = _arrays(self.tails)
         share, length = shares[tails], lengths[tails]

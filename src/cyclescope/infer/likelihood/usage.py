@@ -83,6 +83,7 @@ class UsageSolver:
     ) -> None:
         told = blockers, sets, usual, noise, counts, full, together, crowded, late, instances
         self._by_turns = cache(partial(UsageSolver, *told))
+        self._pairing, self._operations = cache(self._made_pairing), cache(self._made_operations)
         self._tried = tried
         self.crowded, self.late, self.instances = crowded, late, instances
         self.blockers = dict(blockers)
@@ -152,7 +153,7 @@ class UsageSolver:
         shared = np.array([ports not in self.blockers.values() for ports in self.sets], dtype=float)
         return np.asarray(EACH * self._number + UNCOMMON * ((self._multisets > 0) @ shared), dtype=np.float64)
 
-    def _pairing(self, turns: int) -> Array | float:
+    def _made_pairing(self, turns: int) -> Array | float:
         """Nats where a micro-operation takes so many turns of one port: a turn alone is another, and rare."""
         if turns == 1:
             return 0.0
@@ -228,16 +229,20 @@ class UsageSolver:
         if not self.crowded:
             on_time = self._nats(self._expected, looks, beside)
             return on_time, np.full(len(on_time), np.inf)
-        on_time, late = np.split(self._nats(self._expected_both, looks, beside), 2)
-        return on_time + LATE * self._like_late, late + LATE * (1 - self._like_late)
+        both = self._nats(self._expected_both, looks, beside) + self._seldom
+        half = len(both) // 2
+        return both[:half], both[half:]
 
     @cached_property
-    def _like_late(self) -> Array:
-        """1 where a micro-operation for ports that only classes with late results have is all, else 0."""
+    def _seldom(self) -> Array:
+        """Nats against every explanation on time, then against each where its results come late.
+
+        Late is what has one micro-operation in all, for ports that only classes with late results have.
+        """
         others = {some for name, some in self.blockers.items() if name not in self.late}
         only = [one in self.blockers.values() and one not in others for one in self.sets]
         alone = (self._multisets @ np.array(only, dtype=float) == 1) & (self._number == 1)
-        return np.asarray(alone, dtype=float)
+        return np.asarray(LATE * np.concatenate((alone, ~alone)), dtype=np.float64)
 
     def _nats(
         self, expected: Expected, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]
@@ -250,17 +255,14 @@ class UsageSolver:
         if not most:
             return np.zeros(expected.places.shape[1])
         told = np.array([told_by([looks.get(name, ()) for name in expected.names], n) for n in range(most)])
-        values, errors, shares, near = told.transpose(1, 0, 2)[:, :, expected.owners]
-        both = np.empty((2, *values.shape))  # as a rule and at least
-        both[0] = np.where(near > 0, expected.together, expected.usual)
-        if beside:
-            both[0] += np.array([beside.get(name, 0.0) for name in expected.names])[expected.owners]
-        both[1] = expected.least
-        usual, least = both
-        as_usual, as_least = self.noise.costs(values, errors, both, expected.tails)
-        between = self.noise.between(values, errors, least, usual) + UNEVEN
-        unusual = np.minimum(as_usual, np.minimum(as_least + UNUSUAL, between))
-        total = (shares * np.where(usual > least, unusual, as_usual)).sum(axis=0)
+        values, errors, shares, near = told.transpose(1, 0, 2)[:, :, expected.every_owner]
+        every, count, least = expected.numbers(near, beside), len(expected.owners), expected.least
+        costs = self.noise.costs(values, errors, every, expected.every_tail)
+        usual, as_usual = every[:, :count], costs[:, :count]
+        between = self.noise.between(values[:, :count], errors[:, :count], least, usual) + UNEVEN
+        as_least = (costs[:, count:] + UNUSUAL)[:, expected.floor]
+        unusual = np.minimum(as_usual, np.minimum(as_least, between))
+        total = (shares[:, :count] * np.where(usual > least, unusual, as_usual)).sum(axis=0)
         return np.asarray(total[expected.places].sum(axis=0))
 
     def _best(self, nats: Array) -> list[int]:
@@ -277,28 +279,27 @@ class UsageSolver:
         late: bool,
         turns: int,
     ) -> UsageCandidate:
-        counts = zip(self.sets, map(int, self._multisets[place]), strict=True)
-        operations = tuple(one for ports, count in counts for one in operations_of(ports, count, turns))
-        expected, missed = self._expected_late if late else self._expected, 0.0
-        for number, name in enumerate(expected.names):
+        missed = 0.0
+        for name, least, usual in (self._expected_late if late else self._expected).costs(place):
             if name in lowest:
-                kind = expected.places[number, place]
-                low, high = float(expected.least[kind]), float(expected.usual[kind]) + beside.get(name, 0.0)
-                missed = max(missed, low - lowest[name], lowest[name] - high)
-        return UsageCandidate(operations, float(nats[place]), missed, late)
+                missed = max(missed, least - lowest[name], lowest[name] - (usual + beside.get(name, 0.0)))
+        return UsageCandidate(self._operations(place, turns), float(nats[place]), missed, late)
+
+    def _made_operations(self, place: int, turns: int) -> tuple[Operation, ...]:
+        counts = zip(self.sets, map(int, self._multisets[place]), strict=True)
+        return tuple(one for ports, count in counts for one in operations_of(ports, count, turns))
 
     def _other(self, looks: Mapping[str, Sequence[Look]], slots: float) -> float:
         """Nats of no micro-operations: the readings may be anything, or whole cycles of all classes."""
-        rows = [(look, len(self.blockers[n]), len(some)) for n, some in looks.items() for look in some]
-        values = np.array([look.value for look, _, _ in rows])
-        errors = np.array([look.error for look, _, _ in rows])
-        sizes = np.array([size for _, size, _ in rows], dtype=float)
-        weights = np.array([1 / count for _, _, count in rows])
+        rows = [
+            (look.value, look.error, len(self.blockers[name]), 1 / len(some))
+            for name, some in looks.items() for look in some
+        ]  # fmt: skip
+        values, errors, sizes, weights = np.array(rows, dtype=np.float64).reshape(-1, 4).T.copy()
         found = [weights @ self.noise.anything(errors)]
         if len(looks) > 1 and sizes.max() > max(2.0, slots + 0.5):
-            tails = np.full(len(rows), tail_of(near=True, full=False))
-            stalls = np.stack([n * sizes for n in _STALLS])
-            found += [weights @ costs for costs in self.noise.costs(values, errors, stalls, tails)]
+            stalls = np.multiply.outer(_STALLS, sizes)
+            found += [*(self.noise.costs(values, errors, stalls, tail_of(near=True, full=False)) @ weights)]
         return UNRELATED + float(min(found))
 
     def _many(

@@ -127,6 +127,17 @@ class TimedPorts:
         evidence = TimedEvidence(classes, front_end, front_end.records)
         return PortBuilder(TimedJudge(PortFacts(front_end, evidence, front_end.records), self._known))
 
+    def takes(self, records: Sequence[Record]) -> bool:
+        """Take new records, if all are of forms beside slow ones: what these share is all that they tell.
+
+        False where more would have to be told anew.
+        """
+        facts = self.ports.facts if self.ports else None
+        if facts is None or not facts.are_beside_slow(records):
+            return False
+        facts.hear(records)
+        return True
+
     def stages(
         self, plans: PortPlanner, forms: Sequence[InstructionForm], again: Callable[[], Approach]
     ) -> Iterator[Stage]:
@@ -168,6 +179,10 @@ class CountedPorts:
         classes = Classes(front_end.table, blockers, grouping, pairs_of(front_end.records))
         evidence = CountedEvidence(classes, self._counters)
         return PortBuilder(CountedJudge(PortFacts(front_end, evidence, front_end.records), self._counters))
+
+    def takes(self, records: Sequence[Record]) -> bool:
+        """Whether new records change nothing that was told: what was counted beside any form may."""
+        return not records
 
     def stages(
         self, plans: PortPlanner, forms: Sequence[InstructionForm], again: Callable[[], Approach]
@@ -330,15 +345,18 @@ def read_approach(
 
 
 class GrowingApproach:
-    """How ports are found, again and again while a store gets answers: only what is new is read."""
+    """How ports are found, again and again while a store gets answers: only what is new is read.
 
-    def __init__(self, store: Store, table: Table) -> None:
-        self._store, self._table = store, table
+    `known` gives names to ports.
+    """
+
+    def __init__(self, store: Store, table: Table, known: MachineModel | None = None) -> None:
+        self._store, self._table, self._known = store, table, known
         self._front_end: FrontEndFacts | None = None
         self._events: Sequence[str] = ()
         self._records: dict[Key, Record] = {}
         self._last = 0  # number of the last record, which one that replaces it may have, too
-        self._told: tuple[MachineModel | None, TimedPorts | CountedPorts] | None = None
+        self._told: TimedPorts | CountedPorts | None = None
 
     def settle_front_end(self) -> None:
         """Nothing more is measured of the front end, or of forms alone."""
@@ -347,18 +365,18 @@ class GrowingApproach:
         if not issues_in_order(self._store.records_of((ORDER_OF_ISSUE,))):
             self._front_end, self._events = _front_end_of(self._store, self._table), self._store.events()
 
-    def read(self, known: MachineModel | None = None) -> Approach:
-        """What the store tells by now; `known` gives names to ports."""
+    def read(self) -> Approach:
+        """What the store tells by now."""
         if self._front_end is None:
-            return read_approach(self._store, self._table, known)
+            return read_approach(self._store, self._table, self._known)
         found = self._store.records_of(_OF_CLASSES, since=self._last, rounds=False)
         new = [record for record in found if self._records.get(record.key) != record]
         for record in new:  # one that was measured again has the place of the later one
             self._records.pop(record.key, None)
             self._records[record.key] = record
             self._last = max(self._last, record.id)
-        if new or self._told is None or self._told[0] is not known:
+        if self._told is None or (new and not self._told.takes(new)):
             _ = self._front_end.counts  # once for all that share it
             front_end = self._front_end.among(self._records.values())
-            self._told = known, _by_classes(front_end, self._events, known)
-        return self._told[1]
+            self._told = _by_classes(front_end, self._events, self._known)
+        return self._told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import fmean, median
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from cyclescope.infer.ports.classes import ALIKE, HALVES, Classes
 from cyclescope.infer.ports.front_end import ONE_SLOT, FrontEndFacts
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
-from cyclescope.measure.record import Record
+from cyclescope.measure.record import FAILED, Record
 from cyclescope.remarks.remark import Remark
 
 EITHER = 0.5  # micro-operations: rather one than none
@@ -84,7 +84,8 @@ class PortFacts:
         self.table = front_end.table
         self.front_end = front_end
         self.evidence = evidence
-        self._records = records
+        self._records = list(records)
+        self.looks = cache(evidence.looks)  # those of a form are asked for in all that is told of it
 
     @property
     def classes(self) -> Classes:
@@ -133,6 +134,18 @@ class PortFacts:
     def per_slot(self, form: InstructionForm) -> int:
         """Micro-operations that a slot of a form brings: two where the core's units are half as wide."""
         return self._per_slot.get(register_bits(form), 1)
+
+    def are_beside_slow(self, records: Iterable[Record]) -> bool:
+        """Whether records are all of forms among slow ones, which are no blocking instructions."""
+        blocking = {*self.classes.widths, *self.classes.stand_ins.values()}
+        return all(r.quantity == PORTS and r.source not in blocking for r in records)
+
+    def hear(self, records: Iterable[Record]) -> None:
+        """Take more records of forms beside slow ones; the later of one experiment counts."""
+        new = {record.key: record for record in records}
+        old = [record for record in self._records if record.key not in new]
+        self._records = [*old, *(record for record in new.values() if record.verdict != FAILED)]
+        vars(self).pop("waits", None)
 
     @cached_property
     def waits(self) -> dict[str, dict[str, float]]:

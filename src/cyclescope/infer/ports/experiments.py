@@ -54,7 +54,8 @@ def idle() -> None:
 class PortCampaign:
     """Runs port experiments on a backend and writes a store.
 
-    `meanwhile` begins what the backend can do from when on it has less to do than is thought.
+    `meanwhile` begins what the backend can do from when on it has less to do than is thought. `known` is a
+    machine that gives ports their names where they match.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class PortCampaign:
         tell: Callable[[str, int, int, Sampler], None] = lambda stage, done, total, sampler: None,
         again: Disturbed | None = None,
         meanwhile: Callable[[], None] = idle,
+        known: MachineModel | None = None,
     ) -> None:
         self._meanwhile = meanwhile
         self.table = table
@@ -76,7 +78,7 @@ class PortCampaign:
         self._tell = tell
         self._done: set[Key] = set()
         self._places: dict[str, int] = {}
-        self._told = GrowingApproach(store, table)
+        self._told = GrowingApproach(store, table, known)
 
     def run(
         self, forms: Sequence[InstructionForm], blocking: Sequence[InstructionForm], deadline: float
@@ -107,9 +109,9 @@ class PortCampaign:
             yield FRONT_END_SLOTS, lambda: slot_questions(self.approach().front_end, self.plans, forms)
             yield SECOND_SLOTS, lambda: second_slot_questions(self.approach().front_end, self.plans, forms)
 
-    def approach(self, known: MachineModel | None = None) -> Approach:
-        """What the store tells by now; `known` gives names to ports."""
-        return self._told.read(known)
+    def approach(self) -> Approach:
+        """What the store tells by now."""
+        return self._told.read()
 
     def settle(self, stage: str, questions: Iterable[Question], deadline: float) -> bool:
         """Measure what a stage asks and the store does not have; whether there was time for all."""

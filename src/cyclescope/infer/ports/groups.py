@@ -92,14 +92,14 @@ class PortGroups:
         """The median of what the members of a class cost among other blocking instructions."""
         found: dict[str, list[float]] = {}
         for form in self.facts.classes.members[name]:
-            for other, looks in self.facts.evidence.looks(form).items():
+            for other, looks in self.facts.looks(form).items():
                 if other != name and (some := [look.value for look in looks if look.together == together]):
                     found.setdefault(other, []).append(min(some))
         return {other: median_low(some) for other, some in found.items()}
 
     def looks(self, form: InstructionForm) -> Iterator[tuple[Group, dict[str, Sequence[Look]]]]:
         """The groups that tell something of a form, with its readings there."""
-        known = self.facts.evidence.looks(form.id)
+        known = self.facts.looks(form.id)
         for group in self._for(form, known):
             some = {name: looks for name, looks in known.items() if name in group[0]}
             if some:
@@ -214,7 +214,7 @@ class AccessCosts:
         for name in self.facts.structure.sets:
             op = memory_of(self.facts.table[name]) if "m" in classes.files[name] else None
             for form in classes.members[name] if op is not None else ():
-                for other, looks in self.facts.evidence.looks(form).items():
+                for other, looks in self.facts.looks(form).items():
                     cost = median(look.value for look in looks)
                     found[op is not None and op.write].setdefault(other, []).append(cost)
         return {

@@ -181,7 +181,7 @@ class _View:
         )
         if not either:
             return 0.0
-        known = self.facts.evidence.looks(form)
+        known = self.facts.looks(form)
         looks = [
             look.value for head in self._heads.get(name, ()) for look in known.get(head, ()) if look.together
         ]

@@ -122,8 +122,8 @@ class TimedEvidence:
 
     def _waits(self, form: str, head: str, looks: Sequence[Look]) -> bool:
         """Whether a form costs a class that reads its flags more than micro-operations would."""
-        reads = self.table[head].flags_read & flags_by_mnemonic(self.table)[self.table[form].mnemonic]
-        return bool(reads) and min(look.value for look in looks) > MOST_TRIED + EITHER
+        reads = self.table[head].flags_read if min(look.value for look in looks) > MOST_TRIED + EITHER else 0
+        return bool(reads and reads & flags_by_mnemonic(self.table)[self.table[form].mnemonic])
 
     @cached_property
     def _has_widest(self) -> bool:
@@ -296,8 +296,8 @@ class TimedEvidence:
 
     def _tells(self, one: str, other: str) -> bool:
         """Whether what one class costs another is a matter of ports that both may have: not of memory's."""
-        memory = {"m" in self.classes.files[name] for name in (one, other)}
-        return len(memory) == 1 and not self._switches(one, other)
+        files = self.classes.files
+        return ("m" in files[one]) == ("m" in files[other]) and not self._switches(one, other)
 
     def _switches(self, one: str, other: str) -> bool:
         """Whether two classes together tell nothing: of vectors that shut ports to the others."""

@@ -74,14 +74,13 @@ class MixPlanner:
     def question(self, forms: Forms, phase: str, order: int) -> Question:
         """The experiment of a mix: `count` is how often its body has the mix."""
         key = mix_key([form.id for form in forms], phase, order)
-        return Question(key, partial(self._experiment, key, forms, order))
+        return Question(key, partial(self._experiment, key, forms, self.parts(forms), order))
 
     def parts(self, forms: Sequence[InstructionForm]) -> dict[str, MixPart] | None:
         """Instances of each form; None where registers or states do not go together."""
-        return self._known(tuple(forms))
+        return self._known(tuple({form.id: form for form in forms}.values()))
 
-    def _parts(self, forms: Forms) -> dict[str, MixPart] | None:
-        every = list({form.id: form for form in forms}.values())
+    def _parts(self, every: Forms) -> dict[str, MixPart] | None:
         if (
             not _go_together(every)
             or self._reads_flags_of_others(every)
@@ -159,8 +158,9 @@ class MixPlanner:
         ring = 0 if _counts_on_flags(form) else len(some)
         return MixPart(some, reads, writes, MachineState(()), b"", ring)
 
-    def _experiment(self, key: Key, forms: Forms, order: int) -> Experiment | None:
-        parts = self.parts(forms)
+    def _experiment(
+        self, key: Key, forms: Forms, parts: dict[str, MixPart] | None, order: int
+    ) -> Experiment | None:
         if parts is None:
             return None
         state = self._state(forms, parts)

@@ -225,3 +225,27 @@ def test_an_approach_that_grows_is_what_a_whole_store_tells(complete, table, tmp
         last = taken_out(store, "id = (SELECT MAX(id) FROM measurement)")
         put_back(store, [(*last[0][:6], 9.0, *last[0][7:])])  # under the same number
         assert told(growing.read()) == told(read_approach(store, table)) != told(whole)
+
+
+def test_what_stands_beside_slow_forms_leaves_all_else_as_it_was_told(complete, table, tmp_path):
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(complete.read_bytes())
+    with closing(Store(path, isa=table.isa)) as store:
+        growing = GrowingApproach(store, table)
+        growing.settle_front_end()
+        before = growing.read()
+        facts = before.ports.facts
+        slow = next(name for name in facts.confined if name not in facts.classes.widths)
+        rows = store.rows(f"SELECT * FROM measurement WHERE quantity = 'ports' AND form != '{slow}' LIMIT 2")
+        some = [(0, form, row[2], slow, *row[4:]) for form, row in zip((slow, rows[0][1]), rows, strict=True)]
+        put_back(store, some)
+        after = growing.read()
+        assert after is before, "usages are not told anew"
+        assert after.ports.facts.waits == read_approach(store, table).ports.facts.waits
+        assert after.ports.facts.waits[rows[0][1]][slow] != 0
+        again = taken_out(store, f"source = '{slow}' AND form != '{slow}'")
+        put_back(store, [(*again[0][:6], again[0][6] + 3.0, *again[0][7:])])
+        assert growing.read() is before
+        assert after.ports.facts.waits == read_approach(store, table).ports.facts.waits
+        put_back(store, [(0, slow, *rows[0][2:5], "x97", *rows[0][6:])])
+        assert growing.read() is not before
