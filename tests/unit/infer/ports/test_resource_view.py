@@ -40,7 +40,7 @@ def resources(confined, form_reads_memory=False, waits=None, late=(), uneven=0.5
     facts = SimpleNamespace(
         classes=SimpleNamespace(widths=WIDTHS, files=FILES), front_end=SimpleNamespace(width=6.0),
         confined=confined, table=table, waits=waits or {},
-        renamed=frozenset({"renamed move"}), evidence=SimpleNamespace(looks=lambda form: looks or {}),
+        renamed=frozenset({"renamed move"}), looks=lambda form: looks or {},
     )  # fmt: skip
     ports = SimpleNamespace(
         facts=facts, structure=Structure(7, SETS), names=tuple("0123abc"), memory=frozenset((4, 5, 6))
