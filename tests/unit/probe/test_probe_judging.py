@@ -109,7 +109,7 @@ def test_a_range_is_looked_at_in_eighths():
     assert list(inside(100, 104)) == [101, 102, 103]
 
 
-def test_units_limit_bodies_of_additions_and_moves():
+def test_units_limit_bodies_of_additions():
     """Also where a core has a third more slots than units; 100 instructions are decoded once."""
     for case in PROBES["fused-branches"].cases("x86-64"):
         for point in case.points:
