@@ -41,12 +41,10 @@ COLUMNS = (
 )
 DAMAGE = (sqlite3.Error, zlib.error, struct.error, ValueError, MemoryError)
 """What a store full of nonsense raises: lengths in it may be more than there is memory."""
-_CACHE_KIB = (
-    64 << 10
-)  # of a store while it is written: a full run makes 150 MB, whose index is written all over
-_LOG_PAGES = (
-    16384  # of 4 KiB before the log is brought into the file: pages of the index come again and again
-)
+# Of a store while it is written: a full run makes 150 MB, whose index is written all over.
+_CACHE_KIB = 64 << 10
+# Of 4 KiB, before the log is brought into the file: pages of the index come again and again.
+_LOG_PAGES = 16384
 _OTHER = "choose another with {store}"
 _MEANINGS = {
     "SQLITE_READONLY": ("cannot be written", _OTHER),

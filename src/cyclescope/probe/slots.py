@@ -159,6 +159,11 @@ def fillers_named(isa: str, name: str) -> Sequence[str]:
     return FILLERS[isa].units if name == UNITS else _move(isa, name)
 
 
+def ending(name: str) -> str:
+    """The end of a part's name among what fills loops; nothing among NOPs, which have no name."""
+    return f", among {name}" if name else ""
+
+
 def _move(isa: str, name: str) -> tuple[str, str]:
     return next(move for move in FILLERS[isa].moves if _name(move) == name)
 

@@ -32,6 +32,7 @@ from cyclescope.probe.slots import FILLERS as FILLERS_OF
 from cyclescope.probe.slots import (
     LIKE,
     among,
+    ending,
     fillers_named,
     filling,
     in_turn,
@@ -129,14 +130,9 @@ def _points(isa: str, first: str, second: str, setting: Setting, x: int, others:
     one, other = (written(isa, text) for text in (first, second))
     texts = in_turn(fillers_named(isa, others), x + 1) if others else [FILLERS_OF[isa].nop] * (x + 1)
     between, *rest = written(isa, *texts)
-    behind = _behind(others) if others else ""
+    behind = ending(others)
     for part, lines in zip(_PARTS, (one, (*one, *other), (*one, between, *other)), strict=True):
         yield parallel(f"{part}{behind}", *lines, *rest, x=x, setting=setting)
-
-
-def _behind(others: str) -> str:
-    """The end of a part's name."""
-    return f", among {others}"
 
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
@@ -174,7 +170,7 @@ def _among_others(isa: str, readings: Readings) -> ProbeVerdict:
     If anything but slots held a part among few by one slot, more of them would take a slot less.
     """
     others = filling(isa, readings)
-    few, many = ([readings.get(f"{part}{_behind(others)}", x) for part in _PARTS] for x in OF_OTHERS)
+    few, many = ([readings.get(f"{part}{ending(others)}", x) for part in _PARTS] for x in OF_OTHERS)
     slots = OF_OTHERS[1] - OF_OTHERS[0]
     costs = [(more - one).scaled(1 / slots) for one, more in zip(few, many, strict=True)]
     slot = rate_of_slots(isa, readings, others, costs[0]).inverse()

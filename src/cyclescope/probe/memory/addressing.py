@@ -43,6 +43,7 @@ from cyclescope.probe.slots import (
     FILLERS,
     LIKE,
     among,
+    ending,
     fillers_named,
     filling,
     in_turn,
@@ -137,13 +138,8 @@ def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
         yield from among(
             _ISA,
             readings,
-            lambda name: _among_slots(asked, plain, fillers_named(_ISA, name), _behind(name)),
+            lambda name: _among_slots(asked, plain, fillers_named(_ISA, name), ending(name)),
         )
-
-
-def _behind(others: str) -> str:
-    """The end of a part's name, among others than NOPs."""
-    return f", among {others}" if others else ""
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
@@ -153,7 +149,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if case.subject.endswith(More.ADDITIONS):
         return places_taken(readings, UnclearCore.NOT_SLOTS.of())
     others = filling(_ISA, readings) if nops_share(readings) else ""
-    behind = _behind(others)
+    behind = ending(others)
     step = readings.get(f"more{behind}") - readings.get(f"plain{behind}")
     if others:
         slot = rate_of_slots(_ISA, readings, others).inverse()
