@@ -111,8 +111,6 @@ OF_ONE = {
     "analyze/decode/vector_types.py": "costs of RISC-V's vectors under their types",
     "analyze/read/syntax.py": "the one with two syntaxes, Intel's and AT&T's",
     "host/cpuinfo.py": "Linux tells extensions of RISC-V in a file",
-    "isa/find/pattern.py": "names that people write of forms with kinds of operands",
-    "isa/find/suggestion.py": "the same",
     "isa/form.py": "the type of a field",
     "kernel/fixed_width/chains.py": "registers of RISC-V's vector groups that may overlap",
     "measure/bench.py": "where pointers of a snippet point",

@@ -8,12 +8,11 @@ from fnmatch import translate
 from functools import cache
 
 from cyclescope.errors import UsageError, shortened
-from cyclescope.isa.find import written
 from cyclescope.isa.find.suggestion import single_features, suggestion
+from cyclescope.isa.find.syntax import assembly_syntax
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
-from cyclescope.isa.x86_64 import written as x86_64
 
 LONGEST = 1000  # characters of a pattern: ids and examples have no more than some 100
 _SUFFIX = re.compile(r"_(?:0F|0F38|0F3A)?[0-9A-F]{2}(?=[ _]|$)")
@@ -102,17 +101,11 @@ def _matching(table: Table, pattern: str) -> list[InstructionForm]:
         return [exact]
     matches = _glob(pattern).match
     found = [f for f in table if any(map(matches, names(f)))]
-    found = found or _spelled(table, x86_64.spellings(pattern.upper()))
-    if " " not in pattern and instruction_set(table.isa).fixed_width:
-        found = list(dict.fromkeys([*found, *written.aliased(table, pattern.lower())]))
-    found = found or by_example(table, pattern)
+    syntax = assembly_syntax(table.isa)
+    found = syntax.also_called(table, pattern, found) or syntax.forms_of(table, pattern)
     found = found or [f for f in table if f.bits and f.mnemonic.partition(".")[0] == pattern.upper()]
-    spaced = _spaced(pattern)
+    spaced = syntax.spaced(pattern)
     return found if found or spaced == pattern else _matching(table, spaced)
-
-
-def _spelled(table: Table, spellings: Collection[str]) -> list[InstructionForm]:
-    return [form for form in table if form.mnemonic in spellings]
 
 
 def _has_feature(form: InstructionForm, pattern: str) -> bool:
@@ -134,12 +127,6 @@ def names(form: InstructionForm) -> Iterable[str]:
 @cache
 def _glob(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(pattern.replace("[", "[[]")), re.IGNORECASE)
-
-
-def _spaced(pattern: str) -> str:
-    """What looks like an id, with the spaces that ids have."""
-    match = re.fullmatch(r"([^\s(]+)\s*\((.*)\)", pattern)
-    return f"{match[1]} ({', '.join(x86_64.split(match[2]))})" if match else pattern
 
 
 def _read(table: Table, example: str, read: Reader | None) -> list[InstructionForm]:
@@ -164,6 +151,4 @@ def _looks_written(pattern: str) -> bool:
 
 def by_example(table: Table, text: str) -> list[InstructionForm]:
     """Forms that an instruction such as `imul rax, rbx` or `add x1, x2, x3` can be, aliases too."""
-    if instruction_set(table.isa).fixed_width:
-        return written.forms_of(table, text)
-    return x86_64.forms_of(table, text)
+    return assembly_syntax(table.isa).forms_of(table, text)

@@ -6,12 +6,10 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from cyclescope.isa.find import written
+from cyclescope.isa.find.syntax import assembly_syntax
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.isa.text import example
-from cyclescope.isa.x86_64 import written as x86_64
 
 _SHOWN = 3
 
@@ -19,14 +17,16 @@ _SHOWN = 3
 def suggestion(table: Table, pattern: str) -> str:
     """The remedy: a feature, the nearest names, or how forms of the named instruction are written."""
     word = re.split(r"[\s(*?]", pattern.strip())[0]
-    features = {name for form in table for name in single_features(form.features)}
+    features = dict.fromkeys(name for form in table for name in single_features(form.features))
     if pattern.lower().startswith("isa:"):
         return _close(pattern[4:], features)
     if word.upper() in features and word == pattern.strip():
         return f"isa:{word.upper()} finds the forms of this feature"
-    if re.search(r"\s+[^(]", pattern.strip()) and (same := _same_name(table, word)):
-        return _written(table, same, pattern)
-    return _close(word, {*(f.mnemonic for f in table), *(f.id for f in table), *written.mnemonics(table.isa)})
+    syntax = assembly_syntax(table.isa)
+    if re.search(r"\s+[^(]", pattern.strip()) and (same := syntax.same_name(table, word)):
+        return _written(same, syntax.like_examples(pattern))
+    names = (name for form in table for name in (form.mnemonic, form.id))
+    return _close(word, [*syntax.mnemonics(table.isa), *names])  # of two spellings the table's, which is last
 
 
 def single_features(features: Iterable[str]) -> Iterable[str]:
@@ -45,27 +45,10 @@ def _close(word: str, known: Iterable[str]) -> str:
     return "{forms} lists them; patterns are mnemonics, form ids, globs or isa:FEATURE"
 
 
-def _same_name(table: Table, word: str) -> list[InstructionForm]:
-    if not instruction_set(table.isa).fixed_width:
-        names = x86_64.spellings(word.upper())
-        return [form for form in table if form.mnemonic in names]
-    own = [form for form in table if form.mnemonic == word.upper() and "optional" not in form.attributes]
-    return own + written.aliased(table, word.lower())
-
-
-def _written(table: Table, forms: list[InstructionForm], pattern: str) -> str:
+def _written(forms: list[InstructionForm], like: str) -> str:
     """The forms that are most like what was written."""
     texts = list(dict.fromkeys(example(form) or form.id for form in forms))
-    like = pattern.lower() if instruction_set(table.isa).fixed_width else _classes(pattern)
     close = difflib.get_close_matches(like, texts, n=_SHOWN, cutoff=0.0)
     shown = ", ".join(map(repr, close))
     more = f" and {len(texts) - len(close)} more" if len(texts) > len(close) else ""
     return f"no form of this name has these operands; there are {shown}{more}"
-
-
-def _classes(pattern: str) -> str:
-    """An example with the classes of its operands, like an id."""
-    name, _, operands = pattern.strip().partition(" ")
-    if operands.startswith("(") and "%" not in operands:
-        return pattern.upper()
-    return f"{name.upper()} ({', '.join(map(x86_64.operand_class, x86_64.split(operands)))})"

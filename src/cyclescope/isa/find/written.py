@@ -55,9 +55,31 @@ def aliased(table: Table, mnemonic: str) -> list[InstructionForm]:
     return list(found)
 
 
+def also_called(table: Table, pattern: str, found: Sequence[InstructionForm]) -> list[InstructionForm]:
+    """See `AssemblySyntax`: aliases may have the names of other instructions."""
+    more = [] if " " in pattern else aliased(table, pattern.lower())
+    return list(dict.fromkeys([*found, *more]))
+
+
+def same_name(table: Table, mnemonic: str) -> list[InstructionForm]:
+    """See `AssemblySyntax`: of forms that every CPU reads so."""
+    own = [f for f in table if f.mnemonic == mnemonic.upper() and "optional" not in f.attributes]
+    return own + aliased(table, mnemonic.lower())
+
+
+def like_examples(text: str) -> str:
+    """See `AssemblySyntax`: examples are in lower case."""
+    return text.lower()
+
+
+def spaced(pattern: str) -> str:
+    """See `AssemblySyntax`: ids have no spaces."""
+    return pattern
+
+
 def mnemonics(isa: str) -> list[str]:
     """Names of the aliases."""
-    return list(spelling(isa).aliases) if instruction_set(isa).fixed_width else []
+    return list(spelling(isa).aliases)
 
 
 def _line(isa: str, text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from cyclescope.isa.form import InstructionForm
@@ -103,7 +103,37 @@ def spellings(mnemonic: str) -> set[str]:
     return {mnemonic}
 
 
-def operand_class(text: str) -> str:
+def also_called(table: Table, pattern: str, found: Sequence[InstructionForm]) -> list[InstructionForm]:
+    """See `AssemblySyntax`: a name of the table's is no other one's."""
+    return list(found) or same_name(table, pattern)
+
+
+def same_name(table: Table, mnemonic: str) -> list[InstructionForm]:
+    """See `AssemblySyntax`."""
+    names = spellings(mnemonic.upper())
+    return [form for form in table if form.mnemonic in names]
+
+
+def like_examples(text: str) -> str:
+    """See `AssemblySyntax`: a form's id has classes of operands in parentheses."""
+    name, _, operands = text.strip().partition(" ")
+    if operands.startswith("(") and "%" not in operands:
+        return text.upper()
+    return f"{name.upper()} ({', '.join(map(_operand_class, split(operands)))})"
+
+
+def spaced(pattern: str) -> str:
+    """See `AssemblySyntax`."""
+    match = re.fullmatch(r"([^\s(]+)\s*\((.*)\)", pattern)
+    return f"{match[1]} ({', '.join(split(match[2]))})" if match else pattern
+
+
+def mnemonics(isa: str) -> list[str]:
+    """See `AssemblySyntax`: other names are conditions', of which the table has the likes."""
+    return []
+
+
+def _operand_class(text: str) -> str:
     """What an id has for an operand, roughly: `R64`, `M`, `I`."""
     if "[" in text or "(" in text:
         return "M"

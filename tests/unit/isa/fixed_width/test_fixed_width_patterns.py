@@ -88,3 +88,16 @@ def test_hints(isa, pattern, hint):
     with pytest.raises(UsageError) as error:
         ids(isa, pattern)
     assert any(part in str(error.value.remedy) for part in hint.split("|"))
+
+
+@pytest.mark.parametrize(("isa", "pattern"), [("aarch64", "SAL"), ("aarch64", "SETZ"), ("aarch64", "SETPE")])
+def test_names_that_x86_has_for_others_find_nothing(isa, pattern):
+    """There SAL is SHL, and SETZ and SETE are one; here SHL shifts vectors, and SETE sets memory."""
+    with pytest.raises(UsageError):
+        ids(isa, pattern)
+
+
+def test_of_two_spellings_the_tables_is_suggested():
+    with pytest.raises(UsageError) as caught:
+        ids("riscv64", "rorr")
+    assert "did you mean ROR, RORW, RORI?" in caught.value.remedy.command
