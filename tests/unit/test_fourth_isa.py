@@ -21,6 +21,7 @@ from cyclescope.errors import BackendUnavailable, UnsupportedInstruction
 from cyclescope.infer.campaign import PORTS, Campaign, Request
 from cyclescope.infer.kept import timings
 from cyclescope.infer.machine_model import build_model
+from cyclescope.infer.timing.results import EXACT
 from cyclescope.isa.decode import decoder
 from cyclescope.isa.encode import encode
 from cyclescope.isa.find.pattern import select
@@ -28,6 +29,7 @@ from cyclescope.isa.registry import isa_names, register, unregister
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from cyclescope.model.check import problems
+from cyclescope.model.facts import LOW
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance
 from cyclescope.model.schema import write_model
 from cyclescope.probe.catalogue import PROBES
@@ -132,6 +134,15 @@ def test_throughputs_are_found(store, table):
     found = {timing.id: timing.throughput.value for timing in timings(store, table, list(table))}
     expected = {"NOP": 0.25, "SET": 0.5, "ADD": 0.5, "MUL": 1.0, "LD": 1.0, "ST": 1.0, "BNZ": 1.0}
     assert {name: found[name] for name in expected} == pytest.approx(expected, rel=0.02)
+
+
+def test_a_branch_by_a_known_register_needs_nothing_beside_it(store, table):
+    """Its own time counts, so that ports which let it run faster are doubted: one of two executes it, and no
+    class has that one alone.
+    """
+    (branch,) = timings(store, table, [table["BNZ"]])
+    assert branch.throughput.kind == EXACT
+    assert (branch.ports, branch.ports_confidence) == ("1*p01", LOW)
 
 
 def test_the_model_is_that_of_the_core(model):

@@ -22,7 +22,8 @@ class Record(msgspec.Struct, frozen=True):
 
     `cycles` are core cycles per unit of the body, which holds `count` instances of the form (for a
     latency: on the critical path); `links` are the keys of the links to subtract; `counters` are events per
-    unit of the body, in the order of the session's events; `rounds` the cycles of each round.
+    unit of the body, in the order of the session's events; `rounds` the cycles of each round; `instructions`
+    is how many the body has, those beside the form's instances too (0: not said).
     """
 
     form: str
@@ -40,6 +41,7 @@ class Record(msgspec.Struct, frozen=True):
     id: int = 0
     counters: tuple[float, ...] = ()
     rounds: tuple[float, ...] = ()
+    instructions: int = 0
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -60,6 +62,11 @@ class Record(msgspec.Struct, frozen=True):
     def per_instance(self) -> float:
         """Cycles per instance of the form."""
         return self.cycles / self.count
+
+    @property
+    def has_others(self) -> bool:
+        """Whether the body has instructions beside the form's instances."""
+        return self.instructions > self.count
 
 
 class FrontEndReadings(NamedTuple):

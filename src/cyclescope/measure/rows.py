@@ -32,7 +32,7 @@ _VERDICTS = (STABLE, UNSTABLE, NOISY, FAILED)
 _TEXTS = ("form", "quantity", "source", "target", "variant", "verdict", "links", "error", "counters")
 FIELDS = (
     "form", "quantity", "source", "target", "variant", "cycles", "spread", "verdict", "count", "links",
-    "exceptions", "error", "id", "counters", "rounds",
+    "exceptions", "error", "id", "counters", "instructions", "rounds",
 )  # fmt: skip
 
 # Whether a row is what this program writes. A time that is the difference of two can come out a little below
@@ -62,7 +62,8 @@ KERNEL = (
 LEAST_THROUGHPUTS = f"""SELECT form, MIN(cycles / count) FROM measurement
     WHERE quantity = 'throughput' AND verdict = 'ok'
     AND (variant GLOB '{Kind.PLAIN}*' OR variant GLOB '{Kind.BROKEN}*'
-        OR variant GLOB '{Kind.UNROLLED}*' OR variant = '{Kind.FAST}')
+        OR variant GLOB '{Kind.UNROLLED}*' OR variant = '{Kind.FAST}'
+        OR variant GLOB '{Kind.NOT_TAKEN}*' AND instructions = count)
     AND variant NOT GLOB '*{AGAIN}' AND {READABLE}
     GROUP BY form"""
 
@@ -199,11 +200,12 @@ def _shown(value: object) -> str:
 def record_of(row: Sequence[Any]) -> Record:
     """The record of a readable row. Raises ValueError where its counters are no numbers."""
     form, quantity, source, target, variant, cycles, spread, verdict, count, links, *rest = row
-    exceptions, error, number, counters, rounds, *_ = rest
+    exceptions, error, number, counters, instructions, rounds, *_ = rest
     return Record(
         form, quantity, source, target, variant, cycles, spread, verdict, count,
         tuple(links.split()) if links else (), exceptions, error, number,
         _numbers(counters) if counters else (), _readings(rounds) if rounds else (),
+        _number(instructions),
     )  # fmt: skip
 
 

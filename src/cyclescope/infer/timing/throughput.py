@@ -211,7 +211,7 @@ class ThroughputBuilder:
         kind, name = best.kind, best.look.name
         if best.quantity == "latency":
             return UPPER_BOUND, Timing.CHAIN_IS_FASTER.of()
-        if kind in (Kind.TAKEN, Kind.NOT_TAKEN) and any(op.is_register for op in self.form.operands):
+        if kind in (Kind.TAKEN, Kind.NOT_TAKEN) and self._needs_others(best, main):
             return UPPER_BOUND, Timing.WITH_TARGET.of()
         if kind is Kind.WITH:
             return UPPER_BOUND, Timing.WITH_OTHERS.of(name)
@@ -221,6 +221,13 @@ class ThroughputBuilder:
             least = rounded(min(r.per_instance for r in main))
             return EXACT, Timing.WRITTEN_OUT.of(least)
         return self._kind_of_sequence(best, main)
+
+    def _needs_others(self, best: Record, main: Sequence[Record]) -> bool:
+        """Whether what sets a branch's register, or stands behind it, may take the time: no sequence of
+        branches alone takes the same.
+        """
+        alone = any(_agree(r, best) for r in main if not r.has_others)
+        return not alone and any(op.is_register for op in self.form.operands)
 
     def _kind_of_sequence(self, best: Record, main: Sequence[Record]) -> tuple[str, Remark]:
         """Of sequences of the form and what cuts its dependencies."""

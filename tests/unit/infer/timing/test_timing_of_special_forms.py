@@ -1,4 +1,4 @@
-"""Forms whose cycles depend on their values: what is told of fast and slow ones."""
+"""Forms with sequences of their own: fast and slow values of divisions, branches."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
 from cyclescope.measure.record import FAILED, UNSTABLE
 from cyclescope.model.facts import HIGH, MEDIUM
 from tests.support.files.records import DIV, chain, latency, stream, timing
+
+JRCXZ = "JRCXZ (Rel8)"
 
 
 def test_values_are_the_extremes():
@@ -57,3 +59,20 @@ def test_slow_values_that_are_divided_faster_tell_of_another_rate(variant, faste
     fast = stream(40.0, "fast", 8, rounds=(40.1, 39.9))
     found = timing("VDIVSD_EVEX (XMM, XMM, XMM)", fast, slow).throughput
     assert (found.value, found.confidence) == (5.0, trust)
+
+
+@pytest.mark.parametrize(
+    ("alone", "beside", "kind"),
+    [
+        (8, 32, EXACT),  # a branch by a known register; taken there are NOPs between
+        (16, 32, UPPER_BOUND),  # its count is set before each
+        (10, 32, UPPER_BOUND),
+    ],
+)
+def test_a_branch_with_others_beside_it_has_a_bound(alone, beside, kind):
+    found = timing(
+        JRCXZ,
+        stream(8.003, "not taken x8", count=8, instructions=alone),
+        stream(7.999, "taken x8", count=8, instructions=beside),
+    )
+    assert found.throughput.kind == kind
