@@ -40,8 +40,8 @@ def sureness(structure: Structure, evidence: Sequence[UnionEvidence]) -> dict[st
     """Shares of the odds that the ports of classes have, by all other structures together.
 
     Others are those in which a union has another size that is open. What is certain has no share. That two
-    sides of a core, which share no port where that would show, share one where nothing would show it has no
-    reading against it: it is as unlikely as what the promise of `high` leaves.
+    sides of a core, which share no port where that would show, share one where nothing would show it is no
+    surprise: it has nothing against it.
     """
     widths = {name: len(ports) for name, ports in structure.sets.items()}
     inside = [e for e in evidence if e.classes <= widths.keys()]
@@ -141,10 +141,10 @@ def _joined(
 
 
 def _believed(best: PortSolution, other: PortSolution, evidence: Sequence[UnionEvidence]) -> PortSolution:
-    """Another structure, without the price of a reading against it where none could be."""
+    """Another structure, without the price of sides that share ports where no reading would show them."""
     if not _crosses_unseen(best, other, evidence):
         return other
-    return msgspec.structs.replace(other, nats=other.nats - (SIDES_APART - OPEN))
+    return msgspec.structs.replace(other, nats=other.nats - SIDES_APART)
 
 
 def _crosses_unseen(best: PortSolution, other: PortSolution, evidence: Sequence[UnionEvidence]) -> bool:
