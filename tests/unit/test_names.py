@@ -19,7 +19,7 @@ GLOSSARY = Path(__file__).parents[2] / "docs" / "reference" / "glossary.md"
 TWICE = {"Request"}  # what to import, and what to measure
 ELSEWHERE = ("formats/", "model/limits.py")  # private to a room, or named `limits.PORTS`
 # What each module of a kind has under one name: of each instruction set, of each probe.
-ONE_OF_A_KIND = {"BITS", "POOLS", "PROBE", "RECORD", "SPELLING", "VENDORS"}
+ONE_OF_A_KIND = {"BITS", "POINTERS", "POOLS", "PROBE", "RECORD", "SPELLING", "VENDORS"}
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:

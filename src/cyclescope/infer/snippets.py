@@ -13,7 +13,6 @@ from cyclescope.errors import SourceError, UnsupportedInstruction, UsageError
 from cyclescope.isa.assembly.assemble import assemble
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_SCALABLE
 from cyclescope.measure import bench
 
 
@@ -31,8 +30,7 @@ def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str, kept:
     if not record.fixed_width:
         return bench.snippet(text, init, unroll, vectors)
     code, setup = _assembled(text, isa), _assembled(init, isa)
-    scalable = re.search(record.writing.scalable, f"{text}\n{init}".lower())
-    level = bench.VECTOR_LEVELS[vectors] if vectors else VECTOR_SCALABLE if scalable else VECTOR_FLOAT
+    level = bench.VECTOR_LEVELS[vectors or bench.vectors_of(f"{text}\n{init}", isa)]
     return bench.machine_code(code, setup, instructions(code, isa), unroll, level, isa)
 
 

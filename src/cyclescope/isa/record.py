@@ -49,11 +49,11 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True):
     """How assembly text looks, as regular expressions where nothing else is said.
 
     `comments` begin one anywhere, `whole_line` at the beginning of a line only. `operands` and `mnemonics`
-    tell the instruction set of a text, `scalable` that it needs vectors of a length that the machine
-    chooses; `other_mode` is a directive of code for 32 bits, `mode_note` what is said where that is read all
-    the same (else it is refused). `syntaxes` tells that there are Intel's and AT&T's. `listed` is what
-    disassemblers call the instruction set, `words` are the sizes in bytes of code that they print as one
-    number. `header` stands before an example.
+    tell the instruction set of a text, `vectors` how much vector state it needs, by names of
+    `measure.bench.VECTOR_LEVELS`, the most first; `other_mode` is a directive of code for 32 bits,
+    `mode_note` what is said where that is read all the same (else it is refused). `att` is what AT&T's syntax
+    alone has, where there is Intel's, too. `listed` is what disassemblers call the instruction set, `words`
+    are the sizes in bytes of code that they print as one number. `header` stands before an example.
     """
 
     comments: tuple[str, ...]
@@ -61,10 +61,10 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True):
     operands: str = r"(?!)"
     mnemonics: str = r"(?!)"
     whole_line: str = ""
-    scalable: str = r"(?!)"
+    vectors: Mapping[str, str] = msgspec.field(default_factory=lambda: {"float": ""})
     other_mode: str = ""
     mode_note: str = ""
-    syntaxes: bool = False
+    att: str = ""
     words: tuple[int, ...] = ()
     header: str = ""
 

@@ -36,6 +36,19 @@ def area_middle(number: int) -> int:
     return _AREAS_BASE + number * _AREA_STEP + _AREA_SIZE // 2
 
 
+class PointerRegisters(msgspec.Struct, frozen=True):
+    """General registers that hold addresses when a snippet begins, by number.
+
+    `stack` points into a stack, `pointers` and, for machine code, the `frame` to 4096 bytes of memory; of
+    copies that run once each of `areas` points to the middle of an area of its own.
+    """
+
+    stack: int
+    pointers: tuple[int, ...]
+    areas: tuple[int, ...]
+    frame: tuple[int, ...] = ()
+
+
 def chain_start(spacing: int) -> int:
     """The address of the first pointer of a chain: those a page or more apart are in pages of their own."""
     return CHAIN_BASE if spacing < _PAGE else CHAIN_PAGES_BASE

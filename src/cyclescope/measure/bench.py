@@ -28,9 +28,9 @@ from cyclescope.kernel.state import (
     VECTOR_VEX128,
     VECTOR_VEX256,
     MachineState,
+    PointerRegisters,
     area_middle,
 )
-from cyclescope.kernel.x86_64.registers import ALIAS, BASE, STACK
 from cyclescope.measure.record import STABLE, UNSTABLE
 from cyclescope.measure.sampling import DISAGREE, EMULATED_EFFORT, MOST_ROUNDS, Measurement, once, summarise
 
@@ -61,9 +61,6 @@ IN_AREAS = _OUTCOMES | {
     "SIGSEGV": "pointers lead to the middle of areas of 1 MiB; {{init}} can set other registers"
 }  # of copies that run once
 _HAVE_PLACES = {*SIGNALS.values(), STATUS_NAMES[HANG]}
-_POINTERS = (BASE, ALIAS, 6, 7)  # R14, R13, RSI, RDI
-_FRAME = 5  # RBP, as nanoBench has it
-_OF_AREAS = (STACK, _FRAME, 7, 6, BASE)  # RSP, RBP, RDI, RSI, R14: each in the middle of an area of its own
 
 
 def default_state(level: int, isa: str = DEFAULT) -> MachineState:
@@ -75,21 +72,21 @@ def default_state(level: int, isa: str = DEFAULT) -> MachineState:
     of RISC-V hold the double 1.0.
     """
     ones = pattern("f32")
-    record = instruction_set(isa)
-    if record.fixed_width:
-        pools = record.module("kernel", "registers").POOLS
-        general = [n + 1 for n in range(32)]
-        general[pools.stack] = STACK_TOP
-        general[pools.base] = general[pools.alias] = FIRST_WINDOW
-        scalars = (int.from_bytes(pattern("f64")[:8], "little"),) * 32 if record.registers.has_floats else ()
-        return MachineState(
-            tuple(general), ones, fill=(ones, ones), vector_level=level, flags=0, control=0, scalars=scalars
-        )
-    general = [n + 1 for n in range(16)]
-    general[STACK] = STACK_TOP
-    for number in _POINTERS:
+    record, known = instruction_set(isa), _pointers(isa)
+    general = [n + 1 for n in range(record.registers.count)]
+    general[known.stack] = STACK_TOP
+    for number in known.pointers:
         general[number] = FIRST_WINDOW
-    return MachineState(tuple(general), ones, fill=(ones, ones), vector_level=level)
+    state = MachineState(tuple(general), ones, fill=(ones, ones), vector_level=level)
+    if not record.fixed_width:
+        return state
+    scalars = (int.from_bytes(pattern("f64")[:8], "little"),) * 32 if record.registers.has_floats else ()
+    return msgspec.structs.replace(state, flags=0, control=0, scalars=scalars)
+
+
+def _pointers(isa: str) -> PointerRegisters:
+    found: PointerRegisters = instruction_set(isa).module("kernel", "registers").POINTERS
+    return found
 
 
 def area_state(level: int, isa: str = DEFAULT) -> MachineState:
@@ -99,31 +96,28 @@ def area_state(level: int, isa: str = DEFAULT) -> MachineState:
     1 MiB that are 0, as the other general registers are; vectors hold 1.0.
     """
     state = default_state(level, isa)
-    record = instruction_set(isa)
-    pointers: Sequence[int] = _OF_AREAS
-    if record.fixed_width:
-        pools = record.module("kernel", "registers").POOLS
-        pointers = (pools.stack, pools.base, pools.alias)
     general = [0] * len(state.general)
-    for area, number in enumerate(pointers):
+    for area, number in enumerate(_pointers(isa).areas):
         general[number] = area_middle(area)
     return msgspec.structs.replace(state, general=tuple(general), fill=(bytes(64), bytes(64)))
 
 
-def level_of(text: str) -> int:
-    """How much vector state a text needs, from the registers it names."""
+def vectors_of(text: str, isa: str) -> str:
+    """The name of the vector state that a text needs, from the registers it names."""
     lower = text.lower()
-    if re.search(r"\bzmm\d|\bk[0-7]\b|\{k[0-7]\}|\b[xy]mm(1[6-9]|2\d|3[01])\b", lower):
-        return VECTOR_EVEX512
-    if re.search(r"\bymm\d", lower):
-        return VECTOR_VEX256
-    return VECTOR_VEX128 if re.search(r"(^|[;\n])\s*v\w+ ", lower) else VECTOR_LEGACY
+    known = instruction_set(isa).writing.vectors
+    return next(name for name, written in known.items() if re.search(written, lower))
+
+
+def level_of(text: str, isa: str) -> int:
+    """The number of the same."""
+    return VECTOR_LEVELS[vectors_of(text, isa)]
 
 
 def snippet(text: str, init: str, unroll: int, vectors: str) -> Kernel:
     """The kernel of an assembly text of x86-64, repeated `unroll` times per body."""
     body = assemble(text)
-    level = VECTOR_LEVELS[vectors] if vectors else level_of(f"{text}\n{init}")
+    level = VECTOR_LEVELS[vectors] if vectors else level_of(f"{text}\n{init}", DEFAULT)
     return machine_code(body.code, assemble(init).code if init else b"", body.instructions, unroll, level)
 
 
@@ -153,10 +147,9 @@ def machine_code(
 def _bench_state(level: int, isa: str) -> MachineState:
     """The same with one pointer more."""
     state = default_state(level, isa)
-    if instruction_set(isa).fixed_width:
-        return state
     general = list(state.general)
-    general[_FRAME] = FIRST_WINDOW
+    for number in _pointers(isa).frame:
+        general[number] = FIRST_WINDOW
     return msgspec.structs.replace(state, general=tuple(general))
 
 

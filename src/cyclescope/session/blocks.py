@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -20,8 +19,6 @@ from cyclescope.kernel.patterns import pattern
 from cyclescope.kernel.state import (
     PLACE_STEP,
     REGISTERS_BASE,
-    VECTOR_FLOAT,
-    VECTOR_SCALABLE,
     MachineState,
 )
 from cyclescope.kernel.x86_64.special import unmeasurable
@@ -181,11 +178,8 @@ def _kernel(code: bytes, block: Block, flags: int) -> Kernel:
 def _vectors(block: Block) -> tuple[int, bool]:
     """How much vector state a block needs, and whether it uses x87."""
     text = "\n".join(one.text for one in block)
-    record = instruction_set(block.isa)
-    if not record.fixed_width:
-        classes = {register[0] for one in block for register in one.registers if register}
-        return level_of(text), bool(classes & {"ST", "MM"})
-    return VECTOR_SCALABLE if re.search(record.writing.scalable, text) else VECTOR_FLOAT, False
+    classes = {register[0] for one in block for register in one.registers if register}
+    return level_of(text, block.isa), bool(classes & {"ST", "MM"})
 
 
 @cache

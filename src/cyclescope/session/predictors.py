@@ -250,7 +250,7 @@ class OsacaPredictor:
 
 def _att(block: Block) -> list[str]:
     """The instructions as OSACA reads them best; other instruction sets have one syntax."""
-    reader = decoder(block.isa, syntax="att" if instruction_set(block.isa).writing.syntaxes else "")
+    reader = decoder(block.isa, syntax="att" if instruction_set(block.isa).writing.att else "")
     return [reader.instruction(one.code, one.address).text for one in block]
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from cyclescope.errors import UsageError
+from cyclescope.infer.beside import pieces
 from cyclescope.infer.snippets import code_kernel, instructions, text_kernel
 from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP, VECTOR_FLOAT, VECTOR_SCALABLE, VECTOR_VEX128
+from cyclescope.measure.bench import vectors_of
 
 MUL = {"aarch64": ("mul x0, x0, x1", "007c019b"), "riscv64": ("mul a0, a0, a1", "3305b502")}
 POINTERS = {"aarch64": (31, (20, 21)), "riscv64": (2, (8, 9)), "x86-64": (4, (14, 13, 6, 7, 5))}
@@ -83,3 +86,27 @@ def test_the_register_that_counts(isa, text):
 def test_nothing_to_time(text):
     with pytest.raises(UsageError, match="no instruction"):
         text_kernel(text, "", 1, "", "aarch64")
+
+
+@pytest.mark.parametrize(
+    ("isa", "text", "name"),
+    [
+        ("x86-64", "imul rax, rbx", "sse"),
+        ("x86-64", "nop\nvaddps XMM1, xmm2, xmm3", "avx"),
+        ("x86-64", "vaddps ymm1, ymm2, ymm3", "avx2"),
+        ("x86-64", "vaddps xmm1, xmm2, xmm17", "avx512"),
+        ("aarch64", "add z0.d, z1.d, z2.d", "scalable"),
+        ("aarch64", "add v0.2d, v1.2d, v2.2d", "float"),
+        ("riscv64", "vadd.vv v1, v2, v3", "scalable"),
+    ],
+)
+def test_names_of_vectors_that_a_text_needs(isa, text, name):
+    assert vectors_of(text, isa) == name
+
+
+def test_a_file_needs_the_vectors_of_its_text():
+    """As a text on the command line does; what has no text, such as an object file, the usual ones."""
+    program = SimpleNamespace(lines=["add z0.d, z1.d, z2.d"])
+    assert pieces._level(program, "", "aarch64") == "scalable"
+    assert pieces._level(SimpleNamespace(lines=()), "", "aarch64") == "float"
+    assert pieces._level(SimpleNamespace(lines=()), "", "x86-64") == "avx"

@@ -49,7 +49,7 @@ def text_program(text: str, source: str, isa: str = "", syntax: str = "", folder
     raw = lines_of(text)
     isa = isa or guess_isa(raw)
     writing = instruction_set(isa).writing
-    masm = writing.syntaxes and is_masm(text)
+    masm = bool(writing.att) and is_masm(text)
     names: dict[str, str] = {}
     written = translated(raw, names) if masm else raw
     return _written_program(written, raw, source, isa, syntax or INTEL * masm, folder, names)
@@ -82,7 +82,7 @@ def _written_program(
     if not any(line.kind in ("code", "bytes") or _REPEATED.match(line.text) for line in lines):
         raise SourceError(f"{source} has no instructions", "give assembly text, an ELF file or machine code")
     modes = _modes(raw, source, isa)
-    syntax = (syntax or guess_syntax(lines)) if instruction_set(isa).writing.syntaxes else ""
+    syntax = (syntax or guess_syntax(lines, isa)) if instruction_set(isa).writing.att else ""
     plain, commented = without_comments(written, syntax == INTEL)
     lines = split(plain, isa)
     data, notes = _assembled(lines, source, isa, syntax, folder)

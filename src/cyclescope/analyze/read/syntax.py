@@ -8,12 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from cyclescope.isa.registry import DEFAULT, instruction_set, instruction_sets
-from cyclescope.isa.x86_64.record import RECORD, REGISTER
 
 INTEL, ATT = "intel", "att"
 SYNTAXES = (INTEL, ATT)
-_ATT_REGISTER = re.compile(rf"%{REGISTER}\b|%k[0-7]\b|%st\b|(^|[\s,])\$-?\w", re.IGNORECASE)
-_OPERANDS = re.compile(RECORD.writing.operands, re.IGNORECASE)
 _LOOKED_AT = 2000  # lines, enough to tell
 _WIDEST = 200  # characters of a line: more is comment or data
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
@@ -72,11 +69,13 @@ def likely_isa(lines: Sequence[str]) -> str:
     return max(votes, key=lambda isa: votes[isa]) if any(votes.values()) else ""
 
 
-def guess_syntax(lines: Sequence[SourceLine]) -> str:
+def guess_syntax(lines: Sequence[SourceLine], isa: str = DEFAULT) -> str:
     """AT&T where registers have a percent sign or immediates a dollar sign, else Intel."""
+    writing = instruction_set(isa).writing
+    att, any_operand = (re.compile(text, re.IGNORECASE) for text in (writing.att, writing.operands))
     code = [line for line in lines if line.kind == "code"]
-    marked = sum(bool(_ATT_REGISTER.search(line.text)) for line in code)
-    bare = sum(bool(_OPERANDS.search(line.text)) for line in code) - marked
+    marked = sum(bool(att.search(line.text)) for line in code)
+    bare = sum(bool(any_operand.search(line.text)) for line in code) - marked
     return ATT if marked > bare or (marked and marked == bare) else INTEL
 
 

@@ -188,11 +188,9 @@ def _after(name: str, kernel: Kernel, around: Around, isa: str) -> Snippet:
 
 def _level(program: Program, init: str, isa: str) -> str:
     """The name of the vector state that the registers in a source need; the usual one without a source."""
-    record = instruction_set(isa)
-    if record.fixed_width or not program.lines:
-        return record.registers.usual
-    needed = bench.level_of("\n".join((*program.lines, init)))
-    return next(name for name, level in bench.VECTOR_LEVELS.items() if level == needed)
+    if not program.lines:
+        return instruction_set(isa).registers.usual
+    return bench.vectors_of("\n".join((*program.lines, init)), isa)
 
 
 def _whole(program: Program) -> bytes:

@@ -87,7 +87,7 @@ RECORD = InstructionSet(
         listed=r"\w*aarch64|arm64",
         operands=_OPERANDS,
         mnemonics=_MNEMONICS,
-        scalable=r"\b[zp]\d+\b|\bffr\b",
+        vectors={"scalable": r"\b[zp]\d+\b|\bffr\b", "float": ""},
         words=(4,),
     ),
     arithmetic=Arithmetic(

@@ -19,7 +19,7 @@ from cyclescope.isa.record import (
     Writing,
 )
 
-REGISTER = (
+_REGISTER = (
     r"(?:[re]?(?:ax|bx|cx|dx|si|di|bp)|[re]sp|[abcd][lh]|(?:si|di|sp|bp)l|r(?:8|9|1[0-5])[dwb]?"
     r"|[xyz]?mm\d+|rip)"
 )
@@ -91,10 +91,16 @@ RECORD = InstructionSet(
     writing=Writing(
         comments=("#", "//"),
         listed=r"x86-64|x86_64",
-        operands=rf"(^|[\s,\[(%*+-]){REGISTER}\b|\bptr\b",
+        operands=rf"(^|[\s,\[(%*+-]){_REGISTER}\b|\bptr\b",
         mnemonics=_MNEMONICS,
         other_mode=r"\s*\.(code(16|32)(gcc)?|[3-6]86P?|model\s+flat)\b",
-        syntaxes=True,
+        vectors={
+            "avx512": r"\bzmm\d|\bk[0-7]\b|\{k[0-7]\}|\b[xy]mm(1[6-9]|2\d|3[01])\b",
+            "avx2": r"\bymm\d",
+            "avx": r"(^|[;\n])\s*v\w+ ",
+            "sse": "",
+        },
+        att=rf"%{_REGISTER}\b|%k[0-7]\b|%st\b|(^|[\s,])\$-?\w",
     ),
     arithmetic=Arithmetic(
         results={

@@ -14,3 +14,4 @@ POOLS = Pools(
     ones=31, nought=30, value=29, scratch=26, addresses=28, indices=27, mask=7, truths=(15, 0),
     others=(19, 25, 26, 27),
 )  # fmt: skip
+POINTERS = POOLS.pointers

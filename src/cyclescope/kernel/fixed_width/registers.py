@@ -18,6 +18,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import units
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.block import Register
+from cyclescope.kernel.state import PointerRegisters
 
 _UNIT = re.compile(r"([a-z])(\d+)")
 RING, CHAIN, SOURCE = "ring", "chain", "source"
@@ -53,6 +54,11 @@ class Pools(msgspec.Struct, frozen=True, dict=True):
     mask: int = -1
     truths: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
+
+    @property
+    def pointers(self) -> PointerRegisters:
+        """Where pointers of a snippet are."""
+        return PointerRegisters(self.stack, (self.base, self.alias), (self.stack, self.base, self.alias))
 
     @property
     def reserved(self) -> set[Register]:

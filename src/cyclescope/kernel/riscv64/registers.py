@@ -25,3 +25,4 @@ POOLS = Pools(
     },
     ones=-1, nought=24, value=-1, scratch=16, addresses=-1, indices=-1, others=(28, 29, 30, 25),
 )  # fmt: skip
+POINTERS = POOLS.pointers

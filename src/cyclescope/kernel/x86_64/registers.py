@@ -14,6 +14,7 @@ import msgspec
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
+from cyclescope.kernel.state import PointerRegisters
 
 COUNTER, STACK, BASE, ALIAS = 15, 4, 14, 13
 CONSTANT, TEMPORARY = 12, 9  # a value that never changes; scratch of helper instructions
@@ -21,6 +22,10 @@ NARROW_BASE = 7  # RDI: base where no REX prefix is possible
 VECTOR_ONES, VECTOR_ZERO, VECTOR_CONSTANT = 15, 14, 13  # helpers' all-ones, zero, form's value
 VECTOR_INDICES = (7, 6)  # index registers of gathers and scatters in latency chains
 MASK_ONES = 7
+_FRAME, _RSI, _RDI = 5, 6, 7  # RBP, and what string instructions have for addresses
+POINTERS = PointerRegisters(
+    STACK, (BASE, ALIAS, _RSI, _RDI), (STACK, _FRAME, _RDI, _RSI, BASE), (_FRAME,)
+)  # as nanoBench has them
 
 
 class X86RegisterRoles(msgspec.Struct, frozen=True, dict=True):

@@ -9,3 +9,4 @@ POOLS = Pools(
     pools={RING: {"r": tuple(range(14))}, CHAIN: {"r": (1, 2, 3, 5)}, SOURCE: {"r": (15, 16, 17, 18)}},
     ones=-1, nought=-1, value=-1, scratch=-1, addresses=-1, indices=-1, others=(25, 26, 27, 28),
 )  # fmt: skip
+POINTERS = POOLS.pointers
