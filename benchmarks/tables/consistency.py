@@ -18,10 +18,11 @@ import msgspec
 
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import CostVariant
-from cyclescope.analyze.decode.vector_types import form_under
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
+from cyclescope.isa.operand import Configuration
+from cyclescope.isa.riscv64.configuration import LMULS, SEWS
 from cyclescope.isa.riscv64.shapes import takes_configuration
+from cyclescope.isa.riscv64.vector_types import form_under
 from cyclescope.isa.table import load_table
 from cyclescope.model.library import summaries
 from cyclescope.model.ports import port_throughput

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cyclescope.isa.decode import decoder
+from cyclescope.isa.operand import Configuration
 from cyclescope.isa.register import units
-from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration, parse
+from cyclescope.isa.riscv64.configuration import LMULS, SEWS, parse
 from cyclescope.isa.riscv64.legality import all_configurations
 from cyclescope.isa.riscv64.overlap import conflict
 from cyclescope.isa.riscv64.shapes import takes_configuration

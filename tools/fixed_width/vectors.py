@@ -25,8 +25,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.operand import Operand
-from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration, setup_code
+from cyclescope.isa.operand import Configuration, Operand
+from cyclescope.isa.riscv64.configuration import LMULS, SEWS, setup_code
 from cyclescope.isa.riscv64.legality import ELEMENT_GROUPS, configurations, features, illegal
 from cyclescope.isa.riscv64.overlap import conflict
 from cyclescope.isa.riscv64.shapes import takes_configuration

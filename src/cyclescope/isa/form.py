@@ -9,8 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.isa.fields import BitEncoding, Syntax
-from cyclescope.isa.operand import Operand
-from cyclescope.isa.riscv64.configuration import Configuration
+from cyclescope.isa.operand import Configuration, Operand
 
 FLAGS = ("CF", "PF", "AF", "ZF", "SF", "OF", "DF")  # of x86-64
 ALL_FLAGS = (*FLAGS, "N", "Z", "C", "V")  # AArch64's behind them

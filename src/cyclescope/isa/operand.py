@@ -1,6 +1,8 @@
-"""Operands of an instruction form."""
+"""Operands of an instruction form, and the configuration that vectors are worked on under."""
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 import msgspec
 
@@ -50,3 +52,30 @@ class Operand(msgspec.Struct, frozen=True):
     def is_memory(self) -> bool:
         """Whether the operand is accessed memory."""
         return self.kind == "memory"
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """What an instruction that works on vectors finds set, where others set it, as RISC-V's do.
+
+    The width of elements in bits (SEW), how many registers a vector has (LMUL), whether elements behind the
+    last one and masked-off ones stay as they were, and the number of elements. `masked` says whether
+    instructions have the mask v0.t; `vl` is 0 for the longest vector there is.
+    """
+
+    sew: int
+    lmul: Fraction
+    tail_undisturbed: bool = False
+    mask_undisturbed: bool = False
+    masked: bool = False
+    vl: int = 0
+
+    def __str__(self) -> str:
+        length = f"m{self.lmul}" if self.lmul >= 1 else f"mf{1 / self.lmul}"
+        words = {"tu": self.tail_undisturbed, "mu": self.mask_undisturbed, "masked": self.masked}
+        words[f"vl{self.vl}"] = self.vl > 0
+        return ",".join([f"e{self.sew}", length, *(word for word, said in words.items() if said)])
+
+    @property
+    def plain(self) -> Configuration:
+        """The same vectors for any instruction: no mask, and no policy, which not all have."""
+        return Configuration(self.sew, self.lmul, vl=self.vl)

@@ -6,15 +6,15 @@ line asks for all of them to know which there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, auto
 from importlib import import_module
 from types import ModuleType
-from typing import Protocol
+from typing import cast
 
 import msgspec
 
-from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.variants import Variants, VectorTypes
 
 
 class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
@@ -311,24 +311,6 @@ class BlockingRules(msgspec.Struct, frozen=True, kw_only=True):
     floats: str = ""
 
 
-class Variants(Protocol):
-    """Forms that a table does not list, made of those that it does: see `Table`."""
-
-    def named(self, plain: InstructionForm, text: str) -> InstructionForm | None:
-        """The form whose id is the plain form's, `@` and the text."""
-
-    def measured(self, plain: InstructionForm) -> list[InstructionForm]:
-        """The forms that are measured for one of the table."""
-
-    def chosen(self, forms: Sequence[InstructionForm], text: str) -> list[InstructionForm]:
-        """The forms that a text or a glob names. Raises UsageError where there are none."""
-
-    def with_features(
-        self, forms: Iterable[InstructionForm], wanted: Callable[[str], object]
-    ) -> Iterable[InstructionForm]:
-        """Forms of those that may need a wanted feature, though the plain ones do not."""
-
-
 class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One instruction set.
 
@@ -340,9 +322,9 @@ class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     Constants in code of more than `short_constant` bits take more places of a cache of decoded instructions.
     `fixed_width` says that the table has fields of bits (`isa/fixed_width.py`), `varies` that it does not
     list all forms, `asks_files` that CPUs do not tell programs what they are, `has_configurations` that
-    instructions set what vectors others work on. `llvm_operands` says that operands are LLVM's, in its
-    order. `nop` is machine code, `returns` what ends functions, `identity` how the numbers of a CPU are
-    shown, `default_machine` whose model is taken where nothing is known of the host.
+    instructions set what vectors others work on (`isa/NAME/vector_types.py`). `llvm_operands` says that
+    operands are LLVM's, in its order. `nop` is machine code, `returns` what ends functions, `identity` how
+    the numbers of a CPU are shown, `default_machine` whose model is taken where nothing is known of the host.
     """
 
     name: str
@@ -393,6 +375,11 @@ class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Forms that the table does not list, None where it lists all."""
         found: Variants | None = self.module("isa", "variants").VARIANTS if self.varies else None
         return found
+
+    @property
+    def vector_types(self) -> VectorTypes | None:
+        """What instructions set for vectors, None where they set nothing."""
+        return cast("VectorTypes", self.module("isa", "vector_types")) if self.has_configurations else None
 
     def length(self, first: int) -> int:
         """Bytes of the instruction that begins with a byte. Raises TypeError where a byte does not tell."""

@@ -9,8 +9,7 @@ import msgspec
 from cyclescope.isa.dataflow import sources, targets
 from cyclescope.isa.form import InstructionForm, flag_names
 from cyclescope.isa.operand import Operand
-from cyclescope.isa.riscv64.configuration import setup_code
-from cyclescope.isa.riscv64.legality import configurations
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.isa.text import example
 from cyclescope.report.tables import aligned
@@ -82,9 +81,11 @@ def _bits(form: InstructionForm) -> dict[str, object]:
 
 def _configuration(form: InstructionForm) -> dict[str, object]:
     """The vector configuration of a form, or those that are measured of a form of the table."""
-    chosen = form.configuration
+    chosen, types = form.configuration, instruction_set(form.isa).vector_types
+    if types is None:
+        return {}
     if chosen is None:
-        measured = [f"{form.id}@{each}" for each in configurations(form)]
+        measured = [f"{form.id}@{each}" for each in types.configurations(form)]
         return {"configurations": measured} if measured else {}
     policies = ("agnostic", "undisturbed")
     return {
@@ -95,6 +96,6 @@ def _configuration(form: InstructionForm) -> dict[str, object]:
             "mask": policies[chosen.mask_undisturbed],
             "masked": chosen.masked,
             "vl": chosen.vl,
-            "setup": setup_code(chosen).hex(),
+            "setup": types.setup_code(chosen).hex(),
         }
     }

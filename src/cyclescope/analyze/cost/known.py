@@ -10,6 +10,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
+from cyclescope.isa.variants import VectorTypes
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput, port_throughput
 from cyclescope.simulate.cost import Ends
@@ -21,16 +22,15 @@ def known_cost(form: InstructionForm, machine: MachineModel) -> FormCost | None:
     """What a machine knows of a form, by its id or LLVM's name of it."""
     names = (*_measured_names(form), *_configured_names(form), form.llvm)
     found = next((machine.forms[name] for name in names if name in machine.forms), None)
-    if found is not None and form.configuration is None and instruction_set(machine.isa).has_configurations:
-        return _largest(form, found, machine)
+    if found is not None and form.configuration is None:
+        types = instruction_set(machine.isa).vector_types
+        return found if types is None else _largest(form, found, machine, types)
     return _unlocked(form, machine.forms, machine.isa) if found is None and is_locked(form) else found
 
 
-def _largest(form: InstructionForm, cost: FormCost, machine: MachineModel) -> FormCost:
-    """The largest cost of a form under any VTYPE: that without one is not always LLVM's worst."""
-    from cyclescope.analyze.decode.vector_types import all_cost_names  # RISC-V's alone
-
-    names = sorted(all_cost_names(form) & machine.forms.keys())
+def _largest(form: InstructionForm, cost: FormCost, machine: MachineModel, types: VectorTypes) -> FormCost:
+    """The largest cost of a form whatever is set: that of nothing is not always LLVM's worst."""
+    names = sorted(types.all_cost_names(form) & machine.forms.keys())
     return max((cost, *(machine.forms[name] for name in names)), key=_extent)
 
 
@@ -48,11 +48,8 @@ def _measured_names(form: InstructionForm) -> tuple[str, ...]:
 
 
 def _configured_names(form: InstructionForm) -> tuple[str, ...]:
-    if form.configuration is None:
-        return ()
-    from cyclescope.analyze.decode.vector_types import cost_names  # RISC-V's alone
-
-    return cost_names(form)
+    types = instruction_set(form.isa).vector_types if form.configuration else None
+    return () if types is None else types.cost_names(form)
 
 
 def borrowed_cost(form: InstructionForm, cost: FormCost, core: Core, machine: MachineModel) -> FormCost:

@@ -87,15 +87,14 @@ class FixedWidthDecoder:
         self, instructions: Sequence[BlockInstruction], ways: Sequence[Sequence[bytes]]
     ) -> tuple[BlockInstruction, ...]:
         """Instructions under what others in front of them set, if that is the same on all ways to them."""
-        if not instruction_set(self.isa).has_configurations:
+        types = instruction_set(self.isa).vector_types
+        if types is None:
             return tuple(instructions)
-        from cyclescope.analyze.decode.vector_types import form_under, last_type, types
-
-        starts = {last_type(way) for way in ways}
+        starts = {types.last_type(way) for way in ways}
         start = starts.pop() if len(starts) == 1 else None
         found = []
-        for one, seen in zip(instructions, types([i.code for i in instructions], start), strict=True):
-            form = form_under(one.form, one.code, seen) if one.form is not None else None
+        for one, seen in zip(instructions, types.types([i.code for i in instructions], start), strict=True):
+            form = types.form_under(one.form, one.code, seen) if one.form is not None else None
             found.append(one if form is one.form or form is None else as_form(one, form, self.isa))
         return tuple(found)
 

@@ -58,11 +58,12 @@ def instrumented(
     changed = tuple(instructions)
     if found[_LATENCY]:
         changed = tuple(_with_latency(found[_LATENCY], one) for one in changed)
-    if found[_LMUL] or found[_SEW]:
-        from cyclescope.analyze.decode.vector_comments import configured_by  # RISC-V's alone
+    types = instruction_set(isa).vector_types if found[_LMUL] or found[_SEW] else None
+    if types is not None:
+        from cyclescope.analyze.decode.vector_comments import configured_by  # of few instruction sets
 
         sets = sorted(settings())
-        changed, more = configured_by(changed, [_vectors(found, sets, one.line) for one in changed])
+        changed, more = configured_by(changed, [_vectors(found, sets, one.line) for one in changed], types)
         notes += more
     return changed, tuple(notes)
 

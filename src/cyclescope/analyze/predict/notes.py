@@ -12,6 +12,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.predict.prediction import Unknown
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set
+from cyclescope.isa.variants import VectorTypes
 from cyclescope.remarks.prediction import Assumed
 from cyclescope.remarks.remark import LISTED, Remark
 
@@ -35,8 +36,8 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     if any(is_locked(placed.form) for placed in graph.costs):
         yield Assumed.LOCKED.of()
     yield from _about_state(graph)
-    if instruction_set(costs.machine.isa).has_configurations:
-        yield from _about_vectors(graph.instructions, costs)
+    if (types := instruction_set(costs.machine.isa).vector_types) is not None:
+        yield from _about_vectors(graph.instructions, costs, types)
 
 
 def _about_latencies(graph: Graph, costs: PlacedCosts) -> Iterator[Remark]:
@@ -83,15 +84,15 @@ def _about_state(graph: Graph) -> Iterator[Remark]:
         yield Assumed.STICKY.of(names, _places(one for one, _ in read))
 
 
-def _about_vectors(instructions: Sequence[BlockInstruction], costs: PlacedCosts) -> Iterator[Remark]:
-    from cyclescope.analyze.decode.vector_types import has_own_cost, needs_type  # RISC-V's alone
-
-    vectors = [one for one in instructions if one.form is not None and needs_type(one.form)]
+def _about_vectors(
+    instructions: Sequence[BlockInstruction], costs: PlacedCosts, types: VectorTypes
+) -> Iterator[Remark]:
+    vectors = [one for one in instructions if one.form is not None and types.needs_type(one.form)]
     untyped = [one for one in vectors if one.form is not None and one.form.configuration is None]
     if untyped:
         yield Assumed.NO_TYPE.of(_places(untyped))
     forms = costs.machine.forms
-    largest = [one for one in vectors if one.form is not None and not has_own_cost(one.form, forms)]
+    largest = [one for one in vectors if one.form is not None and not types.has_own_cost(one.form, forms)]
     if largest:
         yield Assumed.NO_MULTIPLIER.of(_places(largest))
 

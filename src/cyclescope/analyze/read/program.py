@@ -255,11 +255,10 @@ class Code:
         return tuple(found), (problem,) * bool(problem)
 
     def _settings(self) -> list[int]:
-        """Source lines of RISC-V's instructions that set VTYPE."""
-        from cyclescope.analyze.decode.vector_types import settings_in
-
+        """Source lines of instructions that set what vectors others work on."""
+        types = instruction_set(self.program.isa).vector_types
         codes = [self.program.code(step.address, step.length) for step in self.steps]
-        return [self.line(self.steps[number]) for number in settings_in(codes)]
+        return [self.line(self.steps[number]) for number in (types.settings_in(codes) if types else ())]
 
     def _ways_in(self, chosen: Sequence[FlowStep]) -> list[list[bytes]]:
         """Machine code in front of a block, as it lies there, and in front of branches to it."""

@@ -16,7 +16,7 @@ import msgspec
 from cyclescope.errors import UsageError
 from cyclescope.isa.fields import Field, FieldValues
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.record import Variants
+from cyclescope.isa.variants import Variants
 
 # Measured by default, by class of operand: on both sides of the shifts that several cores do for nothing.
 _SHIFTS = ("lsl1", "lsl4", "lsl5", "lsr4", "asr4")
@@ -102,7 +102,7 @@ def _only(width: int, value: int) -> FieldValues:
 
 
 class _Variants:
-    """See `isa.record.Variants`."""
+    """See `isa.variants.Variants`."""
 
     def named(self, plain: InstructionForm, text: str) -> InstructionForm | None:
         """The form with another operand."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-import msgspec
-
 from cyclescope.errors import UsageError
+from cyclescope.isa.operand import Configuration
 
 RISCV64 = "riscv64"  # the name of the instruction set
 SEWS = (8, 16, 32, 64)
@@ -22,35 +21,10 @@ _LONGEST = 2047  # what one ADDI loads
 _TEXT = re.compile(r"e(\d+)(?:,(mf?)(\d+))?((?:,\w+)*)")
 
 
-class Configuration(msgspec.Struct, frozen=True):
-    """SEW in bits, LMUL, policies of tail and masked-off elements, and the number of elements.
-
-    `masked` says whether instructions have the mask v0.t; `vl` is 0 for the longest vector there is.
-    """
-
-    sew: int
-    lmul: Fraction
-    tail_undisturbed: bool = False
-    mask_undisturbed: bool = False
-    masked: bool = False
-    vl: int = 0
-
-    def __str__(self) -> str:
-        length = f"m{self.lmul}" if self.lmul >= 1 else f"mf{1 / self.lmul}"
-        words = {"tu": self.tail_undisturbed, "mu": self.mask_undisturbed, "masked": self.masked}
-        words[f"vl{self.vl}"] = self.vl > 0
-        return ",".join([f"e{self.sew}", length, *(word for word, said in words.items() if said)])
-
-    @property
-    def plain(self) -> Configuration:
-        """The same vectors for any instruction: no mask, and no policy, which not all have."""
-        return Configuration(self.sew, self.lmul, vl=self.vl)
-
-    @property
-    def vtype(self) -> int:
-        """The value of the register `vtype`."""
-        agnostic = (not self.tail_undisturbed) << 6 | (not self.mask_undisturbed) << 7
-        return _CODES[self.lmul] | (self.sew.bit_length() - 4) << 3 | agnostic
+def vtype(configuration: Configuration) -> int:
+    """The value of the register `vtype`."""
+    agnostic = (not configuration.tail_undisturbed) << 6 | (not configuration.mask_undisturbed) << 7
+    return _CODES[configuration.lmul] | (configuration.sew.bit_length() - 4) << 3 | agnostic
 
 
 def parse(text: str) -> Configuration:
@@ -80,5 +54,5 @@ def setup_code(configuration: Configuration) -> bytes:
 
 
 def _vsetvli(configuration: Configuration, source: int) -> bytes:
-    word = configuration.vtype << 20 | source << 15 | 7 << 12 | _SCRATCH << 7 | 0x57
+    word = vtype(configuration) << 20 | source << 15 | 7 << 12 | _SCRATCH << 7 | 0x57
     return word.to_bytes(4, "little")

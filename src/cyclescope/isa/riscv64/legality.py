@@ -11,7 +11,8 @@ from itertools import product
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
+from cyclescope.isa.operand import Configuration
+from cyclescope.isa.riscv64.configuration import LMULS, SEWS
 from cyclescope.isa.riscv64.shapes import RegisterShape, element_widths, shapes, takes_configuration
 
 _ELEN = 64

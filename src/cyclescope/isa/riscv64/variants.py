@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.record import Variants
 from cyclescope.isa.riscv64.configuration import parse
 from cyclescope.isa.riscv64.legality import FEATURES
 from cyclescope.isa.riscv64.vector import configured, configured_as, default_forms
+from cyclescope.isa.variants import Variants
 
 
 class _Variants:
-    """See `isa.record.Variants`."""
+    """See `isa.variants.Variants`."""
 
     def named(self, plain: InstructionForm, text: str) -> InstructionForm | None:
         """The form under a configuration, None where it has none such."""

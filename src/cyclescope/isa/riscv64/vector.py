@@ -11,8 +11,8 @@ import msgspec
 from cyclescope.errors import UsageError
 from cyclescope.isa.fields import BitEncoding, Field, FieldValues, Notation, Syntax
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.operand import Operand
-from cyclescope.isa.riscv64.configuration import Configuration, parse
+from cyclescope.isa.operand import Configuration, Operand
+from cyclescope.isa.riscv64.configuration import parse
 from cyclescope.isa.riscv64.legality import INSERTS, all_configurations, configurations, features, illegal
 from cyclescope.isa.riscv64.overlap import strict
 from cyclescope.isa.riscv64.shapes import RegisterShape, scalar_kind, shapes, takes_configuration

@@ -1,8 +1,15 @@
-"""The end of a loop of AArch64."""
+"""Blocks of AArch64 in kernels: the end of a loop, and what copies cannot have."""
 
 from __future__ import annotations
 
 import struct
+
+from cyclescope.isa.form import InstructionForm
+
+
+def unfit(form: InstructionForm) -> str:
+    """Nothing: what traps says so when it runs."""
+    return ""
 
 
 def loop_end(counter: int, before: int) -> bytes:

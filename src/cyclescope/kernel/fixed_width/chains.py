@@ -15,7 +15,6 @@ import msgspec
 
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.riscv64.overlap import conflict
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.fixed_width.links import FLOAT_SCRATCH, SCALABLE
 from cyclescope.kernel.fixed_width.numbers import FLOATS, exponent_operand, keeps_numbers, number_type
@@ -140,7 +139,7 @@ class ChainBuilder(ChainOperands):
         """Whether fields have the values, and vector groups may be together."""
         values = [changes.get(operand, self.values[operand]) for operand, _ in self.fields]
         known = (value in self.found(field) for value, (_, field) in zip(values, self.fields, strict=True))
-        return all(known) and not (self.form.configuration and conflict(self.form, values))
+        return all(known) and not self.helpers.conflict(self.form, values)
 
     # --- with links --------------------------------------------------------------------------------
 

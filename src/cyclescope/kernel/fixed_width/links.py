@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.fixed_width.registers import Pools
@@ -37,6 +37,10 @@ class Helpers(Links, ABC):
         both = list(zip(fields, values, strict=True))
         registers = tuple(value for field, value in both if field.is_register)
         return Instruction(form, registers, 0, tuple(value for field, value in both if not field.is_register))
+
+    def conflict(self, form: InstructionForm, registers: Sequence[int]) -> str:
+        """Why registers, each legal, are not so together, or ""."""
+        return ""
 
     @abstractmethod
     def nop(self) -> Instruction:

@@ -6,7 +6,8 @@ import re
 from fractions import Fraction
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration, setup_code
+from cyclescope.isa.operand import Configuration
+from cyclescope.isa.riscv64.configuration import LMULS, SEWS, setup_code
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import Cycle
 from cyclescope.kernel.dialect import Dialect, Executes, Items

@@ -7,11 +7,13 @@ as the configuration says that the form under test has.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.riscv64.configuration import Configuration
+from cyclescope.isa.operand import Configuration
+from cyclescope.isa.riscv64 import overlap
 from cyclescope.isa.table import Table
 from cyclescope.kernel.dialect import Executes
 from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, FLOAT_SCRATCH, SCALABLE, Helpers
@@ -54,6 +56,10 @@ class RiscV64Links(Helpers):
             ("r", 8): "LB", ("r", 16): "LH", ("r", 32): "LW", ("r", 64): "LD",
             ("f", 16): "FLH", ("f", 32): "FLW", ("f", 64): "FLD", ("v", SCALABLE): f"VL{whole}RE8_V",
         }  # fmt: skip
+
+    def conflict(self, form: InstructionForm, registers: Sequence[int]) -> str:
+        """See `overlap.conflict`: groups of vectors may overlap or not."""
+        return overlap.conflict(form, registers) if form.configuration else ""
 
     @property
     def group(self) -> int:

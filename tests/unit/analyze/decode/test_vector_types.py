@@ -8,11 +8,12 @@ from itertools import product
 import pytest
 
 from cyclescope.analyze.choose.source import Choice, read_block
-from cyclescope.analyze.decode.vector_types import cost_names, form_under, setting
 from cyclescope.analyze.read.assemblers import tools
-from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
+from cyclescope.isa.operand import Configuration
+from cyclescope.isa.riscv64.configuration import LMULS, SEWS
 from cyclescope.isa.riscv64.shapes import takes_configuration
 from cyclescope.isa.riscv64.types import sets_type
+from cyclescope.isa.riscv64.vector_types import cost_names, form_under, setting
 from cyclescope.isa.table import load_table
 from cyclescope.session.predict import predict
 

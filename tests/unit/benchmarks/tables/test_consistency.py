@@ -16,7 +16,7 @@ from benchmarks.tables.consistency import (
     violations,
 )
 from cyclescope.analyze.cost.instruction import PlacedCosts
-from cyclescope.analyze.decode import vector_types
+from cyclescope.isa.riscv64 import vector_types
 from cyclescope.isa.table import load_table
 from cyclescope.session.machines import load_model
 

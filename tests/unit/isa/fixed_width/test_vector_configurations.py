@@ -11,8 +11,9 @@ from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.encode import encode
 from cyclescope.isa.find.pattern import select, select_known
 from cyclescope.isa.form import model_form_id
+from cyclescope.isa.operand import Configuration
 from cyclescope.isa.register import units
-from cyclescope.isa.riscv64.configuration import Configuration, parse, setup_code
+from cyclescope.isa.riscv64.configuration import parse, setup_code, vtype
 from cyclescope.isa.riscv64.legality import configurations, illegal
 from cyclescope.isa.riscv64.overlap import conflict
 from cyclescope.isa.riscv64.vector import configured
@@ -32,7 +33,7 @@ def op(form_id, name):
 
 
 @pytest.mark.parametrize(
-    ("text", "configuration", "vtype"),
+    ("text", "configuration", "value"),
     [
         ("e8,m1", Configuration(8, M1), 0b11_000_000),
         ("e32,mf2", Configuration(32, Fraction(1, 2)), 0b11_010_111),
@@ -41,10 +42,10 @@ def op(form_id, name):
         ("e32,m1,masked,vl4", Configuration(32, M1, masked=True, vl=4), 0b11_010_000),
     ],
 )
-def test_text(text, configuration, vtype):
+def test_text(text, configuration, value):
     assert parse(text) == configuration
     assert str(configuration) == text
-    assert configuration.vtype == vtype
+    assert vtype(configuration) == value
 
 
 def test_plain():
@@ -71,8 +72,8 @@ def test_no_configuration(text):
 def test_setup_is_vsetvli():
     configuration = parse("e32,m2,tu")
     form = TABLE["VSETVLI"]
-    assert setup_code(configuration) == encode(form, (31, 0), immediates=(configuration.vtype,))
-    assert assembly(form, (31, 0), immediates=(configuration.vtype,)) == "vsetvli t6, zero, e32, m2, tu, ma"
+    assert setup_code(configuration) == encode(form, (31, 0), immediates=(vtype(configuration),))
+    assert assembly(form, (31, 0), immediates=(vtype(configuration),)) == "vsetvli t6, zero, e32, m2, tu, ma"
 
 
 def test_setup_of_a_length():

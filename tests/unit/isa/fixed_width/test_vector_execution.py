@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
+from cyclescope.isa.operand import Configuration
+from cyclescope.isa.riscv64.configuration import LMULS, SEWS
 from cyclescope.isa.riscv64.legality import ELEMENT_GROUPS, features, illegal
 from cyclescope.isa.riscv64.overlap import conflict
 from cyclescope.isa.riscv64.shapes import takes_configuration

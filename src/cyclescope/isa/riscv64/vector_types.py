@@ -9,14 +9,19 @@ from itertools import product, starmap
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.riscv64.configuration import LMULS, RISCV64, SEWS, Configuration
-from cyclescope.isa.riscv64.legality import all_configurations, applicable
+from cyclescope.isa.operand import Configuration
+from cyclescope.isa.riscv64.configuration import LMULS, RISCV64, SEWS, setup_code, vtype
+from cyclescope.isa.riscv64.legality import all_configurations, applicable, configurations
 from cyclescope.isa.riscv64.shapes import shapes, takes_configuration
 from cyclescope.isa.riscv64.types import forgets_type, is_masked, sets_type
 from cyclescope.isa.riscv64.vector import configured
 
 _POLICIES = (False, True)
-_BY_VTYPE = {one.vtype: one for one in starmap(Configuration, product(SEWS, LMULS, _POLICIES, _POLICIES))}
+_BY_VTYPE = {vtype(one): one for one in starmap(Configuration, product(SEWS, LMULS, _POLICIES, _POLICIES))}
+__all__ = (  # see `isa.variants.VectorTypes`
+    "all_cost_names", "configurations", "cost_names", "first_form", "form_under", "has_own_cost", "last_type",
+    "needs_type", "setting", "settings_in", "setup_code", "takes_configuration", "types",
+)  # fmt: skip
 
 
 def setting(code: bytes) -> Configuration | None:
@@ -61,6 +66,13 @@ def form_under(form: InstructionForm, code: bytes, seen: Configuration | None) -
         return form
 
 
+def first_form(form: InstructionForm, code: bytes, sew: int, lmul: Fraction) -> InstructionForm:
+    """The form under the first configuration that is legal, as it is where none is; SEW 0 is any."""
+    choices = (Configuration(width, lmul) for width in ((sew,) if sew else SEWS))
+    under = (form_under(form, code, choice) for choice in choices)
+    return next((found for found in under if found is not form), form)
+
+
 def needs_type(form: InstructionForm) -> bool:
     """Whether a cost depends on VTYPE: not that of single elements and whole registers."""
     plain = _plain(form)
@@ -89,7 +101,7 @@ def cost_names(form: InstructionForm) -> tuple[str, ...]:
     behind it that of the index of an access or of a gather; with the ratio of both for masks.
     """
     seen = form.configuration
-    if not isinstance(seen, Configuration):
+    if seen is None:
         return ()
     groups = {shape.place: shape.emul(seen.sew, seen.lmul) for shape in shapes(_plain(form)).values()}
     access = any(op.is_memory for op in form.operands)
