@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 
 from cyclescope.infer.likelihood.arrays import Array, Places, np
@@ -52,17 +52,19 @@ class Expected:
         """The tail of every expectation, then that of every different least cost."""
         return np.concatenate((self.tails, self._floors[0][1].astype(np.intp)))
 
-    def numbers(self, near: Array, beside: Mapping[str, float]) -> Array:
-        """What classes are expected to cost as a rule, then every different least cost once.
+    def numbers(self, near: Array, beside: Sequence[Mapping[str, float]]) -> Array:
+        """What classes are expected to cost as a rule by each form, then every different least cost once.
 
-        `near` is above 0 where instances stand in one place, `beside` what else costs each class as a rule.
+        `near` has a row for every look at each form, above 0 where instances stand in one place, `beside`
+        what else costs each class as a rule.
         """
         count = len(self.owners)
         found = np.empty(near.shape)
-        found[:, :count] = np.where(near[:, :count] > 0, self.together, self.usual)
-        if beside:
-            found[:, :count] += np.array([beside.get(name, 0.0) for name in self.names])[self.owners]
-        found[:, count:] = self._floors[0][2]
+        found[..., :count] = np.where(near[..., :count] > 0, self.together, self.usual)
+        if any(beside):
+            more = np.array([[some.get(name, 0.0) for name in self.names] for some in beside])
+            found[..., :count] += more[:, None, self.owners]
+        found[..., count:] = self._floors[0][2]
         return found
 
     def _costs(self, place: int) -> list[tuple[str, float, float]]:

@@ -17,11 +17,13 @@ import msgspec
 from cyclescope.infer.likelihood.arrays import Array, Counts, np
 from cyclescope.infer.likelihood.expected import Expected, begun, joined
 from cyclescope.infer.likelihood.explaining import UsageCandidate, multisets, operations_of
-from cyclescope.infer.likelihood.noise import MOST_TRIED, Look, Scatter, tail_of, told_by
+from cyclescope.infer.likelihood.noise import MOST_TRIED, Look, Scatter, tail_of
+from cyclescope.infer.likelihood.readings import Asked, nats_of
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
 Ports = tuple[int, ...]
+Weighed = tuple[Array, Array]  # nats of readings with every explanation, on time and with late results
 
 # What is believed before any reading, in nats against.
 EACH = 1.2  # a micro-operation more: of forms in tables of counters, one in three has the next higher number
@@ -31,8 +33,6 @@ UNPAIRED = 3.0  # one turn of a port where all like it take two of the same: one
 UNEXPLAINED = 2.5  # to be slower than its ports allow: one form in twelve waits for something else
 IDLE = 1.0  # a slot without a micro-operation: one in three is for ports that no experiment shows
 ACCESS = 5.0  # to access memory without the micro-operation for it: one form in a hundred and fifty
-UNUSUAL = 3.0  # less among other classes than a form of these ports costs: one member of a class in twenty
-UNEVEN = 1.1  # anything between these two: one member of a class in three
 LATE = 3.0  # a result that comes later than those of others of its ports: one form in twenty
 LATE_TURNS = 2.0  # of a port that such a form costs others: its own, and that of what would come with it
 UNTRIED = 3.0  # something else than more micro-operations than can be tried: one form in twenty
@@ -103,6 +103,7 @@ class UsageSolver:
         per_slot: int = 1,
         beside: Mapping[str, float] | None = None,
         accesses: int = 0,
+        weighed: Weighed | None = None,
     ) -> list[UsageCandidate]:
         """The likeliest explanations of the readings, the best first.
 
@@ -110,7 +111,8 @@ class UsageSolver:
         turns of ports that the front-end slots let expect, `per_slot` of them for each, which one
         micro-operation takes of one port; `total` all micro-operations on these ports where they were
         counted; `beside` what micro-operations for other ports cost each class as a rule; `accesses` the
-        micro-operations that accesses to memory let expect, whatever slots bring.
+        micro-operations that accesses to memory let expect, whatever slots bring; `weighed` is what
+        `weighed` says of the readings, where it was asked before.
         """
         lowest = {name: min(look.value for look in some) for name, some in looks.items()}
         turns = per_slot if total is None else 1  # of a micro-operation: counters tell how many there are
@@ -121,7 +123,7 @@ class UsageSolver:
             return wider.candidates(looks, throughput, slots, total, per_slot, beside, accesses)
         if least > limit:
             return self._many(lowest, throughput, slots, total, turns)
-        on_time, late = self._readings(looks, beside or {})
+        on_time, late = weighed or self.weighed([(looks, beside or {})])[0]
         nats = self._prior + np.minimum(on_time, late) + self._pairing(turns)
         if total is None:
             if self.counts or accesses:
@@ -219,19 +221,17 @@ class UsageSolver:
 
     # --- how likely they are -----------------------------------------------------------------------
 
-    def _readings(
-        self, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]
-    ) -> tuple[Array, Array]:
-        """Nats of all readings with every explanation, and where its results come late.
+    def weighed(self, asked: Sequence[Asked]) -> list[Weighed]:
+        """The readings of forms with every explanation.
 
         A micro-operation of a class whose results come late is as seldom on time as others are late.
         """
         if not self.crowded:
-            on_time = self._nats(self._expected, looks, beside)
-            return on_time, np.full(len(on_time), np.inf)
-        both = self._nats(self._expected_both, looks, beside) + self._seldom
-        half = len(both) // 2
-        return both[:half], both[half:]
+            never = np.full(len(self._multisets), np.inf)
+            return [(one, never) for one in nats_of(self.noise, self._expected, asked)]
+        both = [one + self._seldom for one in nats_of(self.noise, self._expected_both, asked)]
+        half = len(self._multisets)
+        return [(one[:half], one[half:]) for one in both]
 
     @cached_property
     def _seldom(self) -> Array:
@@ -244,31 +244,10 @@ class UsageSolver:
         alone = (self._multisets @ np.array(only, dtype=float) == 1) & (self._number == 1)
         return np.asarray(LATE * np.concatenate((alone, ~alone)), dtype=np.float64)
 
-    def _nats(
-        self, expected: Expected, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]
-    ) -> Array:
-        """Nats of all readings.
-
-        Those of the same are not independent, as what adds to one adds to the other: they count as one.
-        """
-        most = max(map(len, looks.values()), default=0)
-        if not most:
-            return np.zeros(expected.places.shape[1])
-        told = np.array([told_by([looks.get(name, ()) for name in expected.names], n) for n in range(most)])
-        values, errors, shares, near = told.transpose(1, 0, 2)[:, :, expected.every_owner]
-        every, count, least = expected.numbers(near, beside), len(expected.owners), expected.least
-        costs = self.noise.costs(values, errors, every, expected.every_tail)
-        usual, as_usual = every[:, :count], costs[:, :count]
-        between = self.noise.between(values[:, :count], errors[:, :count], least, usual) + UNEVEN
-        as_least = (costs[:, count:] + UNUSUAL)[:, expected.floor]
-        unusual = np.minimum(as_usual, np.minimum(as_least, between))
-        total = (shares[:, :count] * np.where(usual > least, unusual, as_usual)).sum(axis=0)
-        return np.asarray(total[expected.places].sum(axis=0))
-
     def _best(self, nats: Array) -> list[int]:
-        few = np.argsort(nats, kind="stable")[:KEPT]
-        near: list[int] = few[nats[few] <= nats[few[0]] + _WORTH].tolist()
-        return near
+        near = np.flatnonzero(nats <= nats.min() + _WORTH)  # to sort all takes longer than all the rest
+        best: list[int] = near[np.argsort(nats[near], kind="stable")[:KEPT]].tolist()
+        return best
 
     def _candidate(
         self,

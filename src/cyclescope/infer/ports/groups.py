@@ -7,12 +7,14 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import permutations
 from statistics import median, median_low
+from typing import NamedTuple
 
 from cyclescope.infer.likelihood.evidence import FULL
 from cyclescope.infer.likelihood.noise import Look, Scatter, learned, tail_of
+from cyclescope.infer.likelihood.readings import Asked, Looks
 from cyclescope.infer.likelihood.structure import Structure, port_sets
-from cyclescope.infer.likelihood.usage import Ports, Told, UsageSolver, explanations
-from cyclescope.infer.ports.candidates import domains, memory_of
+from cyclescope.infer.likelihood.usage import Ports, Told, UsageSolver, Weighed, explanations
+from cyclescope.infer.ports.candidates import accesses_of, domains, memory_of
 from cyclescope.infer.ports.evidence import EITHER, PortFacts
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
@@ -25,6 +27,8 @@ TAUGHT = 400  # forms that tell it: shares of a hundredth are known within half 
 _OWN = frozenset("zx")  # register files of classes that others are not asked among
 
 Group = tuple[dict[str, Ports], UsageSolver]
+WEIGHED_AT_ONCE = 32  # forms whose readings are weighed at once: more leave the cache
+_NOT_ASKED = 64 * WEIGHED_AT_ONCE  # forms that nobody asked for yet: some 20 MB
 
 
 class PortGroups:
@@ -231,3 +235,69 @@ class AccessCosts:
                     if name in group:
                         found[name] = found.get(name, 0.0) + cost
         return found
+
+
+class OfGroup(NamedTuple):
+    """What is known of a form and one group of ports.
+
+    `beside` is what else costs the classes, `accesses` the micro-operations that accesses let expect.
+    """
+
+    solver: UsageSolver
+    looks: Looks
+    beside: Mapping[str, float]
+    accesses: int
+    weighed: Weighed
+
+
+class ReadingsAhead:
+    """Weighs readings, those of a form's neighbours with it: whoever asks for all asks in their order."""
+
+    def __init__(self, groups: PortGroups) -> None:
+        self._groups = groups
+        self._costs = AccessCosts(groups.facts)
+        self._ready: dict[str, list[OfGroup]] = {}
+        self._begun: set[int] = set()
+
+    @cached_property
+    def _forms(self) -> list[str]:
+        return list(self._groups.facts.confined)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {form: place for place, form in enumerate(self._forms)}
+
+    def of(self, form: InstructionForm) -> list[OfGroup]:
+        """The groups that tell something of a form."""
+        found = self._ready.pop(form.id, None)
+        if found is None:
+            self._weigh(self._near(form.id))
+            found = self._ready.pop(form.id)
+        return found
+
+    def _near(self, form: str) -> Sequence[str]:
+        """A form with its neighbours; alone where these were weighed before."""
+        part = self._places.get(form, -1) // WEIGHED_AT_ONCE
+        if part < 0 or part in self._begun:
+            return [form]
+        self._begun.add(part)
+        return self._forms[part * WEIGHED_AT_ONCE : (part + 1) * WEIGHED_AT_ONCE]
+
+    def _weigh(self, forms: Sequence[str]) -> None:
+        if len(self._ready) > _NOT_ASKED:
+            self._ready.clear()
+        asked = {form: list(self._asked(self._groups.facts.table[form])) for form in forms}
+        by_solver: dict[UsageSolver, list[Asked]] = {}
+        for some in asked.values():
+            for solver, looks, beside, _ in some:
+                by_solver.setdefault(solver, []).append((looks, beside))
+        weighed = {solver: iter(solver.weighed(some)) for solver, some in by_solver.items()}
+        for form, some in asked.items():
+            self._ready[form] = [OfGroup(*one, next(weighed[one[0]])) for one in some]
+
+    def _asked(self, form: InstructionForm) -> Iterator[tuple[UsageSolver, Looks, Mapping[str, float], int]]:
+        for (group, solver), looks in self._groups.looks(form):
+            if self._groups.is_memory(group):
+                yield solver, looks, {}, accesses_of(form)
+            else:
+                yield solver, looks, self._costs.of(form, group), 0

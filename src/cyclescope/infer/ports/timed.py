@@ -27,7 +27,6 @@ from cyclescope.infer.likelihood.unions import UnionEvidence
 from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation, Told, explanations
 from cyclescope.infer.ports.builder import may_have_fewer, runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import (
-    accesses_of,
     domains,
     flags_by_mnemonic,
     is_locked,
@@ -37,7 +36,7 @@ from cyclescope.infer.ports.candidates import (
 from cyclescope.infer.ports.classes import Classes
 from cyclescope.infer.ports.evidence import EITHER, ClassCounts, PortFacts, low, lowest
 from cyclescope.infer.ports.front_end import FrontEndFacts, dropped
-from cyclescope.infer.ports.groups import AccessCosts, PortGroups, learned_scatter
+from cyclescope.infer.ports.groups import PortGroups, ReadingsAhead, learned_scatter
 from cyclescope.infer.ports.naming import named
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
@@ -343,17 +342,15 @@ class TimedJudge:
         return PortGroups(self.facts, self.structure, learned_scatter(self.facts, self.structure))
 
     @cached_property
-    def _accesses(self) -> AccessCosts:
-        return AccessCosts(self.facts)
+    def _ahead(self) -> ReadingsAhead:
+        return ReadingsAhead(self.groups)
 
     def explain(self, form: InstructionForm, throughput: float, slots: float | None) -> list[Explanation]:
         """What explains a form's readings, the likeliest first; `slots` as far as they tell."""
         groups, found = self.groups, []
-        for (group, solver), some in groups.looks(form):
-            memory = groups.is_memory(group)
-            beside, accesses = ({}, accesses_of(form)) if memory else (self._accesses.of(form, group), 0)
-            told = groups.expected(form), None, self.facts.per_slot(form), beside, accesses
-            found.append(solver.candidates(some, throughput, *told))
+        for one in self._ahead.of(form):
+            told = groups.expected(form), None, self.facts.per_slot(form), one.beside, one.accesses
+            found.append(one.solver.candidates(one.looks, throughput, *told, one.weighed))
         least = math.inf if self.facts.front_end.waits(form, throughput) else throughput
         return explanations(found, Told(least, slots, groups.accesses(form), groups.memory))
 
