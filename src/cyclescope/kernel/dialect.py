@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from cyclescope.isa.dataflow import Pair
@@ -104,6 +104,11 @@ class Dialect(Protocol):
     def overwrite(self, form: InstructionForm, position: int, number: int) -> Mapping[str, Items]:
         """What gives a register operand, given as a plan has it, a value whatever it was before, by the name
         of the way, the cheapest one first; nothing where nothing does.
+        """
+
+    def empty(self, form: InstructionForm, position: int, kept: Container[Register]) -> bytes:
+        """Machine code after which the registers of an operand's file, but for those kept, hold no value: by
+        idioms, for which a core that renames needs no register. Nothing where there are none.
         """
 
     def vector_level(self, form: InstructionForm) -> int:

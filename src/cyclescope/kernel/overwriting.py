@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from cyclescope.isa.dataflow import Pair, register_place
+from cyclescope.isa.dataflow import Pair, overwritten, register_place
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use
@@ -65,6 +65,25 @@ def filled(
     chain = Chain(pair.source.name, pair.target.name, Kind.FILLED, items, keys, len(uses))
     apart, _ = _with_fillers(dialect, form, pair, several, count)
     return chain, msgspec.structs.replace(chain, variant=Kind.FILLED_APART, items=apart, links=())
+
+
+def emptied(dialect: Dialect, form: InstructionForm, streams: Streams) -> Streams:
+    """The sequence with one destination, and no value in the registers of its kind that no instance uses, so
+    that a core has as many as can be for what is in flight. None where nothing takes their values away.
+    """
+    pair = next((one for one in overwritten(form) if not one.excluded), None)
+    if pair is None or not dialect.empty(form, pair.target.operand, ()):
+        return ()
+    try:
+        stream, speed = chosen_stream(form, streams)
+        chain = kept(dialect, form, pair, stream)
+    except Unmeasurable:
+        return ()
+    uses = [item.registers for item in chain.items if isinstance(item, Use)]
+    used = {one for some in uses for one in (*dialect.written(form, some), *dialect.read(form, some))}
+    setup = dialect.empty(form, pair.target.operand, used)
+    found = Stream(Kind.EMPTIED, chain.count, chain.items, chain.count, chain.flags, setup)
+    return ((found, speed),) if setup and not speed else ()
 
 
 def own_destinations(form: InstructionForm) -> list[int]:

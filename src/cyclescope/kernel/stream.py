@@ -23,7 +23,8 @@ class Stream(msgspec.Struct, frozen=True):
     """Plan of one throughput kernel: `count` instances of the form per body.
 
     `variant` is `plain`, `broken` (with dependency-breaking instructions), `same register`,
-    `indexed`, `bases` or `unrolled`; `length` the number of independent instances.
+    `indexed`, `bases` or `unrolled`; `length` the number of independent instances;
+    `setup` is machine code that runs once before the body, behind what the form itself needs.
     """
 
     variant: str
@@ -31,6 +32,7 @@ class Stream(msgspec.Struct, frozen=True):
     items: tuple[Use | Instruction, ...]
     count: int
     flags: int = CANARY | FAST
+    setup: bytes = b""
 
     def spelled(self, speed: str) -> str:
         """The variant as a store has it, of a class of values (`fast`, `slow`) or "" for all."""

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     BROKEN = "broken"  # with instructions that cut dependencies
     OVERWRITTEN = "overwritten"  # with what writes first the destinations that instances read
     PARTLY = "partly overwritten"  # those of some instances
+    EMPTIED = "emptied"  # with one destination, and no value in the other registers of its kind
     SAME = "same register"  # for both sources, or source and target
     INDEXED = "indexed"
     BASES = "bases"  # several, each with memory of its own
@@ -49,7 +50,7 @@ INDEPENDENT = (Kind.OVERWRITTEN, Kind.PARTLY)  # sequences of forms that read th
 LINKED = (Kind.LINK, Kind.INTEGER_LINK, Kind.FP_LINK)
 SECOND_LOOKS = (  # chains and sequences that a first result asks for
     Kind.FILLED, Kind.LONGER, Kind.FILLED_APART, Kind.UNBROKEN, Kind.THROTTLED, Kind.OVERWRITTEN,
-    Kind.PARTLY,
+    Kind.PARTLY, Kind.EMPTIED,
 )  # fmt: skip
 UNLINKED = (Kind.SELF, Kind.SAME, Kind.SWAP)  # chains of the form, without links
 _WORDS = "|".join(sorted((kind for kind in Kind if kind), key=len, reverse=True))

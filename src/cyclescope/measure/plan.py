@@ -18,10 +18,10 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Instances, UsedRegisters
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, throttled
 from cyclescope.kernel.cycle import NOP
-from cyclescope.kernel.dialect import Executes, PairChains, chains_of, dialect_of
+from cyclescope.kernel.dialect import Dialect, Executes, PairChains, chains_of, dialect_of
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, WATCHED, Kernel
-from cyclescope.kernel.overwriting import Streams, chosen_stream, filled, independent, kept
+from cyclescope.kernel.overwriting import Streams, chosen_stream, filled, kept
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.stream import Stream
 from cyclescope.kernel.variant import SPEEDS, UNLINKED, Kind, variant_of
@@ -51,6 +51,7 @@ class FormPlan(msgspec.Struct, frozen=True):
 
 
 Maker = Callable[[InstructionForm], FormPlan]
+Further = Callable[[Dialect, InstructionForm, Streams], Streams]
 
 
 class Experiment(msgspec.Struct, frozen=True):
@@ -235,17 +236,18 @@ class Planner:
         """Throughput experiments of a form, of its own sequences or others, but for those that are done."""
         made: dict[Use, Coded] = {}
         return [
-            Experiment(
-                *key, self._kernel(form, stream.items, self._stream_state(form, speed), stream.flags, made),
-                stream.count,
-            )
+            Experiment(*key, self._sequence(form, stream, speed, made), stream.count)
             for stream, speed in others or self.sequences(form).streams
             if (key := (form.id, THROUGHPUT, "", "", stream.spelled(speed))) not in done
-        ]  # fmt: skip
+        ]
 
-    def independent(self, form: InstructionForm) -> list[Experiment]:
-        """Throughput experiments whose instances do not wait for destinations that they read, or nothing."""
-        others = independent(self.dialect, form, self.sequences(form).streams)
+    def _sequence(self, form: InstructionForm, stream: Stream, speed: str, made: dict[Use, Coded]) -> Kernel:
+        state = self._stream_state(form, speed)
+        return self._kernel(form, stream.items, state, stream.flags, made, stream.setup)
+
+    def further(self, form: InstructionForm, made: Further) -> list[Experiment]:
+        """Throughput experiments of what is made of a form's sequences, such as `independent`, or nothing."""
+        others = made(self.dialect, form, self.sequences(form).streams)
         return self.throughput(form, (), others) if others else []
 
     def latency(self, form: InstructionForm, done: Container[Key] = ()) -> list[Experiment]:
@@ -362,11 +364,12 @@ class Planner:
         state: MachineState,
         flags: int,
         made: dict[Use, Coded] | None = None,
+        setup: bytes = b"",
     ) -> Kernel:
         """The kernel of a plan's items; `made` keeps what the kernels of one form have in common."""
         uses = {} if made is None else made
         coded = [self._use(form, i, uses) if isinstance(i, Use) else self._helper(i) for i in items]
-        return _kernel_of(coded, state, self.dialect.setup(form, state), flags)
+        return _kernel_of(coded, state, self.dialect.setup(form, state) + setup, flags)
 
     def _use(self, form: InstructionForm, use: Use, made: dict[Use, Coded]) -> Coded:
         found = made.get(use)

@@ -10,7 +10,7 @@ import pytest
 from cyclescope.isa.dataflow import overwritten, register_place
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.chain import Unmeasurable, Use
-from cyclescope.kernel.overwriting import chosen_stream, own_destinations
+from cyclescope.kernel.overwriting import chosen_stream, emptied, independent, own_destinations
 from cyclescope.kernel.stream import LENGTHS, Stream, kind_of
 from cyclescope.kernel.variant import Kind, variant_of
 from cyclescope.measure.plan import Planner
@@ -169,14 +169,14 @@ def test_every_overwritten_register_has_a_kernel_or_a_reason():
 def reading_their_own(isa, count=150):
     able = [form for form in load_table(isa) if own_destinations(form)]
     some = random.Random(5).sample(able, min(count, len(able)))
-    return tuple(form for form in some if planner(isa).independent(form))
+    return tuple(form for form in some if planner(isa).further(form, independent))
 
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_destinations_are_overwritten_by_what_waits_for_no_instance(isa):
     dialect, seen = planner(isa).dialect, 0
     for form in reading_their_own(isa):
-        for experiment in planner(isa).independent(form):
+        for experiment in planner(isa).further(form, independent):
             assert experiment.count <= LENGTHS[1]
             written = set()
             for item in experiment.kernel.body:
@@ -193,7 +193,7 @@ def test_destinations_are_overwritten_by_what_waits_for_no_instance(isa):
 @pytest.mark.parametrize("isa", ISAS)
 def test_all_destinations_are_overwritten_or_one_of_so_many(isa):
     for form in reading_their_own(isa):
-        for experiment in planner(isa).independent(form):
+        for experiment in planner(isa).further(form, independent):
             share = int(experiment.variant.split()[4]) if experiment.variant.startswith(Kind.PARTLY) else 1
             before = [i.form is form for i in experiment.kernel.body]
             cut = [n for n in range(1, len(before)) if before[n] and not before[n - 1]]
@@ -207,9 +207,42 @@ def test_on_x86_no_instance_waits_for_another_one():
         both = [op for op in form.operands if op.read and op.write]
         if any(op.fixed or op.is_memory for op in both) or form.flags_read:
             continue
-        for experiment in planner("x86-64").independent(form):
+        for experiment in planner("x86-64").further(form, independent):
             if experiment.variant.startswith(Kind.OVERWRITTEN):
                 found = period(Truth(1), experiment.kernel.code, experiment.kernel.state)
                 assert found.dependency == 0, (form.id, experiment.kernel.text())
                 seen += 1
     assert seen > 50
+
+
+MASKED, UNMASKED = "VPCMPGTD (K, K, XMM, M128)", "VPCMPGTD_EVEX (K, XMM, M128)"
+
+
+def test_masks_that_no_instance_uses_are_emptied_before_a_sequence_with_one_destination():
+    for name, used in ((MASKED, {1, 7}), (UNMASKED, {1}), ("KMOVQ (K, R64)", {1})):
+        form = load_table("x86-64")[name]
+        (experiment,) = planner("x86-64").further(form, emptied)
+        assert variant_of(experiment.variant).kind is Kind.EMPTIED
+        body = experiment.kernel.body
+        assert {i.registers[0] for i in body} == {1}, "one destination"
+        assert len(body) == experiment.count == max(e.count for e in planner("x86-64").throughput(form))
+        zeroed = b"".join(zeroed_by_idiom(number) for number in range(8) if number not in used)
+        assert experiment.kernel.setup == zeroed
+
+
+def zeroed_by_idiom(number):
+    """KXORQ of one mask register."""
+    return bytes((0xC4, 0xE1, 0xFC ^ number << 3, 0x47, 0xC0 | number * 9))
+
+
+def test_without_masks_of_64_bits_16_are_emptied():
+    narrow = Planner(load_table("x86-64"), lambda form: form.id != "KXORQ (K, K, K)")
+    (experiment,) = narrow.further(load_table("x86-64")["KMOVW (K, R32)"], emptied)
+    assert experiment.kernel.setup[:4] == bytes((0xC5, 0xFC, 0x47, 0xC0))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_registers_that_are_no_masks_are_not_emptied(isa):
+    for form in sample(isa):
+        if not any(op.cls == "K" and op.write for op in form.operands):
+            assert not planner(isa).further(form, emptied), form.id

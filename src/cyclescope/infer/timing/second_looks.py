@@ -21,6 +21,7 @@ from cyclescope.infer.timing.results import EXACT, INTERVAL, FormTiming, Latency
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.cycle import LINK_SPACING
+from cyclescope.kernel.overwriting import emptied, independent
 from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS, Kind
 from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.record import Record
@@ -84,8 +85,11 @@ def _tells_a_number(latency: Latency) -> bool:
 
 
 def throughput_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> list[Experiment]:
-    """Sequences whose destinations are overwritten, where instances may wait for those that they read."""
-    return planner.independent(form) if waits_for_its_own(form, timing.throughput) else []
+    """Sequences whose destinations are overwritten, where instances may wait for those that they read, and
+    one that leaves more registers for what is in flight.
+    """
+    waits = waits_for_its_own(form, timing.throughput)
+    return [*planner.further(form, emptied), *(planner.further(form, independent) if waits else ())]
 
 
 def is_first(record: Record) -> bool:

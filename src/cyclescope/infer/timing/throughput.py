@@ -233,6 +233,9 @@ class ThroughputBuilder:
         """Of sequences of the form and what cuts its dependencies."""
         if best.kind is Kind.FAST:
             return self._with_cuts(best), Timing.RESTORED.of()
+        full = min((r.per_instance for r in main if r.kind is not Kind.EMPTIED), default=0.0)
+        if best.kind is Kind.EMPTIED and full > AGREED * best.per_instance:
+            return EXACT, Timing.EMPTIED.of(rounded(full))
         plain = min((r.per_instance for r in main if r.kind is Kind.PLAIN), default=None)
         if best.kind is Kind.BROKEN and plain is not None and best.per_instance < 0.97 * plain:
             return self._with_cuts(best), Timing.CUT.of(rounded(plain))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
@@ -182,6 +182,10 @@ class FixedWidthDialect(ABC):
         places = [Place(kind, one, width) for kind, one in builder.found(field)[number]]
         cut = [item for place in places for item in builder.helpers.cut_one(place)]
         return {"": tuple(cut)} if cut else {}
+
+    def empty(self, form: InstructionForm, position: int, kept: Container[Register]) -> bytes:
+        """Nothing: no idiom is known that all cores take a register back for."""
+        return b""
 
     def vector_level(self, form: InstructionForm) -> int:
         """How much vector state a form needs."""

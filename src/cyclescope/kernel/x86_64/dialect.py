@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -185,6 +185,13 @@ class X86Dialect:
     def overwrite(self, form: InstructionForm, position: int, number: int) -> Mapping[str, Items]:
         """See `breakers.Breakers.overwrite`."""
         return self.helpers.overwrite(domain(form.operands[position].cls), number)
+
+    def empty(self, form: InstructionForm, position: int, kept: Container[Register]) -> bytes:
+        """See `breakers.Breakers.mask_zero`: masks, of which cores have few more than eight."""
+        if domain(form.operands[position].cls) != "k":
+            return b""
+        free = [number for number in range(8) if ("k", number) not in kept]
+        return b"".join(self.helpers.mask_zero(number).code() for number in free)
 
     def vector_level(self, form: InstructionForm) -> int:
         """See `values.vector_level`."""

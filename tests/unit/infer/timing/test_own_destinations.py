@@ -9,7 +9,7 @@ from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
 from cyclescope.infer.timing.second_looks import throughput_questions
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
-from cyclescope.model.facts import HIGH
+from cyclescope.model.facts import HIGH, MEDIUM
 from cyclescope.remarks.timing import Cause
 from tests.support.files.records import stream, timing
 
@@ -79,3 +79,23 @@ def test_doubtful_times_are_asked_about():
     for plain, asked in (({8: 0.40, 12: 0.367}, [ALL, HALF, QUARTER, LOADED]), ({12: 0.333}, [])):
         found = timing(READS, *sequences(plain))
         assert [e.variant for e in throughput_questions(planner, table[READS], found)] == asked
+
+
+MASKS, EMPTIED = "KMOVQ (K, R64)", "emptied x12"
+
+
+@pytest.mark.parametrize(
+    ("emptied", "value", "confidence", "told"),
+    [(1.33, 1.33, MEDIUM, True), (1.77, 1.77, HIGH, False), (1.85, 1.80, HIGH, False)],
+)
+def test_what_registers_for_what_is_in_flight_limit_has_both_times(emptied, value, confidence, told):
+    found = throughput(MASKS, {8: 1.80, 12: 1.80}, {EMPTIED: emptied})
+    assert (found.value, found.kind, found.confidence) == (value, EXACT, confidence)
+    assert ("1.8 where all do" in found.note) is told
+
+
+def test_sequences_with_emptied_masks_are_asked_for_once():
+    table = load_table("x86-64")
+    planner = Planner(table, lambda form: True)
+    asked = throughput_questions(planner, table[MASKS], timing(MASKS, *sequences({8: 1.8, 12: 1.8})))
+    assert [e.variant for e in asked] == ["emptied x16"]

@@ -87,3 +87,8 @@ class Breakers:
     def mask_constant(self, number: int) -> Instruction:
         """Mask register := all ones from a register that never changes."""
         return self.make("KMOVQ (K, K)", number, MASK_ONES)
+
+    def mask_zero(self, number: int) -> Instruction:
+        """Mask register := 0 by the zero idiom; 64 bits where this CPU has them."""
+        name = "KXORQ (K, K, K)" if self.has("KXORQ (K, K, K)") else "KXORW (K, K, K)"
+        return self.make(name, number, number, number)
