@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +22,7 @@ from cyclescope.report.words import counted, printable
 _TEMPLATES = Path(__file__).parent / "templates"
 CURVE_WIDTH, CURVE_HEIGHT, _EDGE = 420.0, 240.0, 44.0  # pixels of a drawing, and of its axes
 _HEAD = re.compile(r"(.*)(?:, (?![^(]*\))| \+ )")  # of a subject; commas between operands are none
-_SWEPT = 6  # places of a sweep at least, else there is no curve
+_SWEPT = 6  # places of a part at least, else there is no curve: pairs with few and many NOPs are no sweep
 _WIDE = 50.0  # the most by the least place, or time: from there on these are drawn by their logarithms
 _TICKS = 5
 NO_EVENTS: Mapping[str, str] = {}
@@ -172,15 +173,28 @@ def _curves(facts: Sequence[Fact], rows: Sequence[ProbeReading]) -> Iterable[Cur
     for row in rows:
         if row.measurement.verdict in (STABLE, UNSTABLE) and math.isfinite(row.measurement.cycles):
             subjects.setdefault(row.experiment.source, []).append(row)
-    groups: dict[tuple[bytes, ...], list[str]] = {}
+    groups: dict[object, list[str]] = {}
     for subject, readings in subjects.items():
-        if len({row.x for row in readings}) >= _SWEPT:
-            first = tuple(sorted({row.experiment.kernel.code for row in readings})[:2])
-            places = str(min(row.experiment.kernel.state.chain for row in readings)).encode()
-            groups.setdefault((*first, places), []).append(subject)
+        if _places(readings) >= _SWEPT:
+            groups.setdefault(_kernels(readings), []).append(subject)
     for group in groups.values():
         most = max(group, key=lambda subject: len(subjects[subject]))
         yield _curve(_title(group), [fact for fact in facts if fact.subject in group], subjects[most])
+
+
+def _places(rows: Sequence[ProbeReading]) -> int:
+    """How many places the part with the most of them has."""
+    return max(Counter(part for part, _ in {(row.experiment.target, row.x) for row in rows}).values())
+
+
+def _kernels(rows: Sequence[ProbeReading]) -> object:
+    """What subjects with one curve have in common: the kernel that the sweep of each part begins with."""
+    found: dict[str, tuple[int, bytes, tuple[int, int]]] = {}
+    for row in rows:
+        kernel, part = row.experiment.kernel, row.experiment.target
+        first = (row.x, kernel.code, kernel.state.chain)
+        found[part] = min(found.get(part, first), first)
+    return tuple(sorted(found.items()))
 
 
 def _title(subjects: Sequence[str]) -> str:

@@ -202,6 +202,40 @@ def test_controls_without_a_place_take_no_line():
     assert "to another place</li>" not in page
 
 
+def pairs_of(asked, others):
+    """Rows of two pairs that begin with one instruction, with few NOPs behind them or among others."""
+    row = asked[0].rows[0]
+
+    def made(subject, part, x):
+        code = b"alone" if part == "alone" else f"{part} {subject}".encode()
+        kernel = msgspec.structs.replace(row.experiment.kernel, code=code + bytes(x))
+        one = msgspec.structs.replace(row.experiment, source=subject, target=part, count=1, kernel=kernel)
+        return row._replace(
+            x=x, experiment=one,
+            measurement=msgspec.structs.replace(row.measurement, cycles=float(x), verdict=STABLE),
+        )  # fmt: skip
+
+    parts = ("alone", "together")
+    rows = [made(s, part, x) for s in ("CMP + JZ", "CMP + JB") for part in parts for x in range(1, 7)]
+    few = [row for row in rows if row.x <= 4]
+    among = [row._replace(x=row.x + others) for row in few if row.experiment.target == "alone" and row.x < 3]
+    among = [
+        row._replace(experiment=msgspec.structs.replace(row.experiment, target="alone, among others"))
+        for row in among
+    ]
+    return rows, few + among
+
+
+def test_pairs_that_begin_alike_have_a_curve_each(asked):
+    """The first alone is one kernel, but what is drawn beside it is of one pair only."""
+    sweeps, few = pairs_of(asked, 20)
+    page = core_card("m", "x86-64", [Asked(PROBES["fusion"], (), tuple(sweeps))])
+    for title in ("CMP + JZ", "CMP + JB"):
+        assert f">{title}</" in page
+    assert page.count("<polyline") == 4
+    assert "<polyline" not in core_card("m", "x86-64", [Asked(PROBES["fusion"], (), tuple(few))])
+
+
 def test_what_never_agreed_is_not_drawn(asked):
     import msgspec
 
