@@ -146,6 +146,47 @@ def test_every_way_to_import_is_seen():
     assert "riscv64" not in imported('"""Of riscv64."""\nfrom cyclescope.isa.table import load_table')
 
 
+# Where an instruction set need not be named: the reason is who calls it.
+BY_DEFAULT = {
+    "analyze/choose/source.py": "scripts",
+    "backend/peers/llvm_mca.py": "scripts",
+    "measure/bench.py": "scripts",
+    "measure/store.py": "the file says it, if there is one",
+    "session/blocks.py": "scripts",
+    "session/machines.py": "scripts",
+    "session/sources.py": "scripts",
+    "session/subjects.py": "scripts",
+    "simulate/draw.py": "scripts",
+}
+
+
+def takes_a_default(tree: ast.AST) -> bool:
+    """Whether a function's or a structure's instruction set is x86-64 where nobody says another one."""
+    return any(isinstance(node, ast.Name) and node.id == "DEFAULT" for node in defaults(tree))
+
+
+def defaults(tree: ast.AST) -> Iterator[ast.AST]:
+    """Defaults of parameters and fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arguments):
+            yield from (value for value in (*node.defaults, *node.kw_defaults) if value is not None)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            yield node.value
+
+
+def test_what_has_to_be_told_its_instruction_set_is():
+    """Else code for all of them would take any for x86-64 where somebody forgot to say which."""
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if takes_a_default(ast.parse(path.read_text()))
+    }
+    assert found == BY_DEFAULT.keys()
+    assert takes_a_default(ast.parse("def one(isa: str = DEFAULT): ..."))
+    assert takes_a_default(ast.parse("def one(*, isa: str = DEFAULT): ..."))
+    assert not takes_a_default(ast.parse("def one(isa: str): return isa or DEFAULT"))
+
+
 ASKS_FOR_FIELDS = re.compile(r"(?<!assert form)(?<!assert self\.form)\.bits is (not )?None")
 OF_FIELDS = ("isa/", "kernel/fixed_width/", "analyze/decode/fixed_width.py")  # what has fields of bits
 

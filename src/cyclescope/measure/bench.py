@@ -89,7 +89,7 @@ def _pointers(isa: str) -> PointerRegisters:
     return found
 
 
-def area_state(level: int, isa: str = DEFAULT) -> MachineState:
+def area_state(level: int, isa: str) -> MachineState:
     """What copies that run once start with, as nanoBench documents it.
 
     RSP, RBP, RDI, RSI and R14 (of AArch64 SP, X20, X21, of RISC-V sp, s0, s1) point to the middle of areas of

@@ -18,7 +18,7 @@ from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import domain, register_number
-from cyclescope.isa.registry import DEFAULT, instruction_set
+from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel
@@ -336,7 +336,7 @@ def _stack_change(form: InstructionForm) -> int:
 # --- the path --------------------------------------------------------------------------------------
 
 
-def path(instructions: Sequence[Instruction], isa: str = DEFAULT) -> Iterable[Instruction]:
+def path(instructions: Sequence[Instruction], isa: str) -> Iterable[Instruction]:
     """The instructions that one iteration executes: direct jumps, calls and returns are followed.
 
     Conditional branches are not taken, and indirect ones go to the next instruction.

@@ -91,7 +91,7 @@ def both(
         for one, s in zip(instructions, known, strict=True)
     ]
     isa = standings.costs.machine.isa
-    return fresh.memory(instructions, known), through_memory(lines, in_flight, behaviour, isa)
+    return fresh.memory(instructions, known), through_memory(lines, in_flight, behaviour, isa=isa)
 
 
 @cache

@@ -42,7 +42,7 @@ def program(tmp_path):
 def test_osaca_has_a_minute_for_a_block(monkeypatch, program, seconds, answers):
     """Most blocks take a second, those of hundreds of instructions half a minute."""
     slow = Slow(0.0, monkeypatch)
-    osaca = Osaca("skylake", executable=program)
+    osaca = Osaca("skylake", executable=program, isa="x86-64")
     slow.seconds = seconds
     cycles, reason = osaca.cycles(["addq %rax, %rbx"])
     assert (cycles, reason) == (2.0, "") if answers else reason.endswith("has not answered for 60 s")

@@ -199,16 +199,16 @@ def test_pushes_and_pops_meet_on_the_stack(memory_cycles):
 
 def test_jumps_and_calls_are_followed(make, cycles):
     skipped = [make("JMP (Rel8)", immediates=(2,)), make("NOP"), make("NOP"), make("INC (R64)", 1)]
-    assert [i.form.mnemonic for i in path(skipped)] == ["JMP", "INC"]
+    assert [i.form.mnemonic for i in path(skipped, isa="x86-64")] == ["JMP", "INC"]
     function = [make("JMP (Rel8)", immediates=(1,)), make("RET_NEAR"), make("NOP")]
     back = -1 - 1 - len(make("CALL_NEAR (Rel32)").code())
     body = [*function, make("CALL_NEAR (Rel32)", immediates=(back,)), make("INC (R64)", 1)]
-    assert [i.form.mnemonic for i in path(body)] == ["JMP", "NOP", "CALL", "RET", "INC"]
-    assert list(path([make("NOP")] * 3)) == [make("NOP")] * 3
+    assert [i.form.mnemonic for i in path(body, isa="x86-64")] == ["JMP", "NOP", "CALL", "RET", "INC"]
+    assert list(path([make("NOP")] * 3, isa="x86-64")) == [make("NOP")] * 3
 
 
 def test_a_path_that_never_ends_is_cut(make):
-    assert len(list(path([make("NOP"), make("JMP (Rel8)", immediates=(-3,))]))) == 10_000
+    assert len(list(path([make("NOP"), make("JMP (Rel8)", immediates=(-3,))], isa="x86-64"))) == 10_000
 
 
 def test_a_form_that_the_machine_lacks_is_named(simulator, table):

@@ -35,7 +35,7 @@ from cyclescope.analyze.depend.traffic import (
     moving,
 )
 from cyclescope.isa.dataflow import AMOUNT
-from cyclescope.isa.registry import DEFAULT, instruction_set
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.published import CoreBehaviour
 
 BLOCK_TURNS = 3  # a pointer is followed through two moves, each to an iteration later: those of rotated loops
@@ -75,7 +75,8 @@ def through_memory(
     lines: Sequence[LocatedInstruction],
     in_flight: int,
     core: CoreBehaviour = _NOTHING_KNOWN,
-    isa: str = DEFAULT,
+    *,
+    isa: str,
 ) -> Memory:
     """Dependencies through memory, at most `in_flight` stores back, and what else is known of the core's."""
     accesses = [one for line in lines for one in line.accesses]

@@ -110,7 +110,7 @@ class Standings:
             LocatedInstruction(one, s.places.read, s.places.written, s.accesses, s.addressed, s.changed)
             for one, s in zip(instructions, standings, strict=True)
         ]
-        return through_memory(lines, self.in_flight, self.behaviour, self.costs.machine.isa)
+        return through_memory(lines, self.in_flight, self.behaviour, isa=self.costs.machine.isa)
 
     def _worded(self, one: BlockInstruction, standing: Standing) -> bytes:
         standing.words = self.compiled.form_words(one, standing.places)

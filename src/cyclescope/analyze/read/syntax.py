@@ -69,7 +69,7 @@ def likely_isa(lines: Sequence[str]) -> str:
     return max(votes, key=lambda isa: votes[isa]) if any(votes.values()) else ""
 
 
-def guess_syntax(lines: Sequence[SourceLine], isa: str = DEFAULT) -> str:
+def guess_syntax(lines: Sequence[SourceLine], isa: str) -> str:
     """AT&T where registers have a percent sign or immediates a dollar sign, else Intel."""
     writing = instruction_set(isa).writing
     att, any_operand = (re.compile(text, re.IGNORECASE) for text in (writing.att, writing.operands))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cyclescope.backend.peers.analyzers import TimedOut, ending, find_programs, run_program
 from cyclescope.errors import UsageError
-from cyclescope.isa.registry import DEFAULT, instruction_set
+from cyclescope.isa.registry import instruction_set
 
 _PATIENCE = 60.0  # seconds for a block: most take one, hundreds of instructions half a minute
 # OSACA's models by LLVM's names of cores; a core that has none is asked of no other.
@@ -31,7 +31,7 @@ class Osaca:
     program is absent, UsageError where it has no model of the core.
     """
 
-    def __init__(self, cpu: str, isa: str = DEFAULT, executable: str | None = None) -> None:
+    def __init__(self, cpu: str, isa: str, executable: str | None = None) -> None:
         self._program = find_programs(("osaca",), executable, _REMEDY)[0]
         if cpu not in ARCHES:
             raise UsageError(f"OSACA has no model of {cpu}", f"it has {', '.join(sorted(ARCHES))}")

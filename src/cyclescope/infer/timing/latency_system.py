@@ -23,7 +23,7 @@ import msgspec
 
 from cyclescope.infer.timing.results import ABOVE, MOVED, TOLERANCE
 from cyclescope.infer.timing.solver import LinearProgram, Optimum
-from cyclescope.isa.registry import DEFAULT, instruction_set
+from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.cycle import MASK_SYNC, LinkKey
 
 ONE_CYCLE = 1.0  # what no idiom takes less than; and what a link may take less in a chain than alone
@@ -65,7 +65,7 @@ class LinkLatency(msgspec.Struct, frozen=True):
         return self.most - self.least <= MOVED
 
 
-def lower_bound(key: str, isa: str = DEFAULT) -> float:
+def lower_bound(key: str, isa: str) -> float:
     """What a link takes at least: one cycle per dependent instruction."""
     link = LinkKey.read(key)
     if (link.source, link.target) in _THROUGH_ALL and not link.role:
@@ -75,7 +75,7 @@ def lower_bound(key: str, isa: str = DEFAULT) -> float:
     return 2 * ONE_CYCLE if key.startswith(doubled) and not is_float else ONE_CYCLE
 
 
-def conventions(keys: Iterable[str], isa: str = DEFAULT) -> list[tuple[str, str, str]]:
+def conventions(keys: Iterable[str], isa: str) -> list[tuple[str, str, str]]:
     """(convention, key, key it equals) for the keys at hand."""
     read = {key: LinkKey.read(key) for key in keys}
     known = read.keys()
@@ -109,7 +109,7 @@ def by_address(link: LinkKey) -> str:
 class LatencySystem:
     """Solves the equations with HiGHS."""
 
-    def __init__(self, equations: Sequence[Equation], isa: str = DEFAULT) -> None:
+    def __init__(self, equations: Sequence[Equation], isa: str) -> None:
         self.isa = isa
         self.equations = list(equations)
         self.keys = sorted({k for e in equations for k in e.keys})

@@ -17,7 +17,7 @@ from cyclescope.infer.timing.latency_system import (
     lower_bound,
 )
 from cyclescope.infer.timing.results import ABOVE, BELOW, HALF, LESS, MOVED, TOLERANCE
-from cyclescope.isa.registry import DEFAULT, instruction_set
+from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.cycle import LINK_SPACING, NOP, SPACED
 from cyclescope.measure.plan import LINK, Experiment, Key
 from cyclescope.measure.record import FROM_BEST, STABLE, UNSTABLE, Record
@@ -160,7 +160,7 @@ def fastest(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, Link
 
 
 def solve_links(
-    settled: Sequence[tuple[Experiment, Measurement]], isa: str = DEFAULT, real: bool = True
+    settled: Sequence[tuple[Experiment, Measurement]], isa: str, real: bool = True
 ) -> dict[str, LinkLatency]:
     """Latencies of the links whose chains carry a dependency.
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.addresses import ONE_MORE, addressing_of
 from cyclescope.model.behaviour.lines import code_lines
@@ -87,7 +86,7 @@ def behaviour_of(machine: MachineModel) -> CoreBehaviour:
     return next((core.behaviour for name, core in CORES.items() if name in words), CoreBehaviour())
 
 
-def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT, nops: int = 1) -> CoreBehaviour:
+def measured_behaviour(facts: Sequence[Fact], isa: str, nops: int = 1) -> CoreBehaviour:
     """What probes found that predictions need, of an instruction set; `nops` of the NOPs share a slot."""
     return CoreBehaviour(
         passing=MemoryPassing(facts), pairs=_pairs(facts, isa), apart_in_memory=_apart(facts, isa),

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from cyclescope.isa.registry import DEFAULT
 from cyclescope.measure.blocks import CLEAN
 from cyclescope.report.tables import table
 from cyclescope.report.words import printable, with_lender
@@ -252,7 +251,7 @@ def rounded(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, 4)
 
 
-def table_row(row: BlockRow, isa: str = DEFAULT) -> dict[str, object]:
+def table_row(row: BlockRow, isa: str) -> dict[str, object]:
     """A block as a row of the table that is kept, with the predictions."""
     timing = row.timing
     found: dict[str, object] = {

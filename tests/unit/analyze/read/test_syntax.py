@@ -76,7 +76,7 @@ def test_data_outside_the_code_is_none_of_it():
     ],
 )
 def test_syntax_is_recognised(text, syntax):
-    assert guess_syntax(split(text.splitlines(), "x86-64")) == syntax
+    assert guess_syntax(split(text.splitlines(), "x86-64"), isa="x86-64") == syntax
 
 
 @pytest.mark.parametrize(

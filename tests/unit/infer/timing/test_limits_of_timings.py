@@ -376,7 +376,7 @@ def test_a_chain_outweighs_a_few_conventions(conventions, back):
 
 @pytest.mark.parametrize(("cycles", "known"), [(0.5, False), (0.85, False), (0.95, True)])
 def test_a_chain_faster_than_its_instructions_is_none(cycles, known):
-    found = solve_links([*settled("r>r", "r>r", 1.0), *settled("v", "v>v.128", cycles, cut=0.2)])
+    found = solve_links([*settled("r>r", "r>r", 1.0), *settled("v", "v>v.128", cycles, cut=0.2)], "x86-64")
     assert ("v>v.128" in found) is known
 
 
@@ -386,7 +386,7 @@ def test_a_chain_faster_than_its_instructions_is_none(cycles, known):
 )
 def test_a_cut_saves_a_share_of_a_chain_or_most_of_a_cycle(cycles, cut, known):
     """A tenth of short chains, three quarters of a cycle of long ones: what noise does not reach."""
-    found = solve_links([*settled("r>r", "r>r", 1.0), *settled("v", "v>v.128", cycles, cut=cut)])
+    found = solve_links([*settled("r>r", "r>r", 1.0), *settled("v", "v>v.128", cycles, cut=cut)], "x86-64")
     assert ("v>v.128" in found) is known
 
 

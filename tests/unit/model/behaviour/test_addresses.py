@@ -39,7 +39,7 @@ def test_what_an_address_needs_more_is_a_whole_number(value, error, count):
         addressed_subject(stacked_constant(32), More.ADDITIONS),
     )
     told = [Fact(ADDRESSING, subject, CoreAnswer.VALUE, value, error) for subject in subjects]
-    found = measured_behaviour(told).addressing
+    found = measured_behaviour(told, isa="x86-64").addressing
     assert found.indexed == ({Addressed.STORE: MoreWork(slots=count)} if count else {})
     assert found.constants == ({32: MoreWork(additions=count)} if count else {})
 
@@ -57,6 +57,6 @@ def test_constants_need_additions_and_take_longer_alone_where_both_were_found(va
     subjects = {addressed_subject(stored_constant(64), More.ADDITIONS): value, constants_alone(64): alone}
     told = [Fact(ADDRESSING, subject, CoreAnswer.VALUE, one, 0.005) for subject, one in subjects.items()]
     told.append(Fact(BANKS, stores_apart(0), CoreAnswer.VALUE, 2.0, 0.005))
-    assert measured_behaviour(told).addressing.stored == ({64: found} if found else {})
-    registers_unknown = measured_behaviour(told[:2]).addressing.stored
+    assert measured_behaviour(told, isa="x86-64").addressing.stored == ({64: found} if found else {})
+    registers_unknown = measured_behaviour(told[:2], isa="x86-64").addressing.stored
     assert registers_unknown == ({64: found._replace(alone=0.0)} if found else {})

@@ -46,7 +46,7 @@ def told(load, store, two, three, bits=512):
     ],
 )
 def test_both_have_to_take_clearly_more_than_either_alone(cycles, found):
-    known = measured_behaviour(told(*cycles)).beside_stores
+    known = measured_behaviour(told(*cycles), isa="x86-64").beside_stores
     assert [(one.size, pytest.approx((one.load, one.store))) for one in known] == (
         [] if found is None else [(64, found)]
     )
@@ -54,9 +54,9 @@ def test_both_have_to_take_clearly_more_than_either_alone(cycles, found):
 
 def test_every_size_has_its_own():
     facts = told(1.0, 2.0, 2.5, 3.25) + told(0.5, 1.0, 1.3, 1.8, 256) + told(0.5, 1.0, 1.0, 1.5, 128)
-    assert {one.size for one in measured_behaviour(facts).beside_stores} == {32, 64}
+    assert {one.size for one in measured_behaviour(facts, isa="x86-64").beside_stores} == {32, 64}
 
 
 def test_without_loads_alone_nothing_is_known():
     facts = [fact for fact in told(1.0, 2.0, 2.5, 3.25) if fact.probe == BANKS]
-    assert measured_behaviour(facts).beside_stores == ()
+    assert measured_behaviour(facts, isa="x86-64").beside_stores == ()

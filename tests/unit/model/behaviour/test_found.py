@@ -58,6 +58,8 @@ from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.session.machines import load_model
 
+X86 = "x86-64"
+
 FORWARDED, RENAMED, FAILED = CoreAnswer.FORWARDED, CoreAnswer.RENAMED, CoreAnswer.FAILED
 
 
@@ -107,20 +109,20 @@ def rates(name, slow, fast, slowed, error=0.02):
 
 def test_banks_are_as_wide_as_the_least_distance_that_does_not_wait():
     facts = rates(loads_apart, 2.0, 3.0, (0, 4, 64, 128, 256))
-    assert measured_behaviour(facts).banks == LoadBanks(8, 64, 2.0)
+    assert measured_behaviour(facts, X86).banks == LoadBanks(8, 64, 2.0)
 
 
 @pytest.mark.parametrize(("rate", "width"), [(3.0, 4), (2.6, 4), (2.5, 8), (2.0, 8)])
 def test_narrow_loads_tell_of_narrow_banks(rate, width):
     facts = rates(loads_apart, 2.0, 3.0, (0, 4, 64, 128, 256))
     facts.append(Fact(BANKS, NARROW_LOADS, CoreAnswer.VALUE, rate, 0.02))
-    assert measured_behaviour(facts).banks == LoadBanks(width, 64, 2.0)
+    assert measured_behaviour(facts, X86).banks == LoadBanks(width, 64, 2.0)
 
 
 def test_a_rate_is_a_half_of_a_number_where_it_may_be_one():
     slowed = (0, 4, 64, 128, 256)
-    assert measured_behaviour(rates(loads_apart, 1.981, 3.0, slowed)).banks == LoadBanks(8, 64, 2.0)
-    assert measured_behaviour(rates(loads_apart, 1.9, 3.0, slowed)).banks == LoadBanks(8, 64, 1.9)
+    assert measured_behaviour(rates(loads_apart, 1.981, 3.0, slowed), X86).banks == LoadBanks(8, 64, 2.0)
+    assert measured_behaviour(rates(loads_apart, 1.9, 3.0, slowed), X86).banks == LoadBanks(8, 64, 1.9)
 
 
 @pytest.mark.parametrize(
@@ -129,18 +131,18 @@ def test_a_rate_is_a_half_of_a_number_where_it_may_be_one():
 )
 def test_no_banks_where_nothing_shows_them(slow, slowed, error):
     """All alike, no second bank, no period, errors as large as the difference, hardly a difference."""
-    assert measured_behaviour(rates(loads_apart, slow, 3.0, slowed, error)).banks is None
+    assert measured_behaviour(rates(loads_apart, slow, 3.0, slowed, error), X86).banks is None
 
 
 def test_a_chunk_is_the_distance_from_which_on_stores_are_slower():
     facts = rates(stores_apart, 1.0, 2.0, (64, 128, 256))
-    assert measured_behaviour(facts).store_chunk == StoreChunks(64, 64)
+    assert measured_behaviour(facts, X86).store_chunk == StoreChunks(64, 64)
     odd = [Fact(BANKS, THREES, CoreAnswer.VALUE, 1.5, 0.02)]
     even = [Fact(BANKS, THREES, CoreAnswer.VALUE, 1.9, 0.02)]
-    assert measured_behaviour(facts + odd).store_chunk == StoreChunks(64, 2)
-    assert measured_behaviour(facts + even).store_chunk == StoreChunks(64, 64)
-    assert measured_behaviour(rates(stores_apart, 1.0, 2.0, (64,))).store_chunk is None
-    assert measured_behaviour(rates(stores_apart, 1.0, 2.0, ())).store_chunk is None
+    assert measured_behaviour(facts + odd, X86).store_chunk == StoreChunks(64, 2)
+    assert measured_behaviour(facts + even, X86).store_chunk == StoreChunks(64, 64)
+    assert measured_behaviour(rates(stores_apart, 1.0, 2.0, (64,)), X86).store_chunk is None
+    assert measured_behaviour(rates(stores_apart, 1.0, 2.0, ()), X86).store_chunk is None
 
 
 @pytest.mark.parametrize(
@@ -155,9 +157,9 @@ def test_comparisons_are_apart_if_all_take_clearly_less_than_half_an_addition(va
         Fact(FUSED_BRANCHES, fused_subject(f"{n}", "JZ (Rel8)"), CoreAnswer.VALUE, value, error)
         for n, value in enumerate(values)
     ]
-    assert measured_behaviour(told).branches_apart is apart
+    assert measured_behaviour(told, X86).branches_apart is apart
     among_choices = Fact(FUSED_BRANCHES, COUNTED_AMONG_CHOICES, CoreAnswer.VALUE, 1.0, 0.1)
-    assert measured_behaviour([*told, among_choices]).branches_apart is apart
+    assert measured_behaviour([*told, among_choices], X86).branches_apart is apart
 
 
 @pytest.mark.parametrize(
@@ -166,8 +168,8 @@ def test_comparisons_are_apart_if_all_take_clearly_less_than_half_an_addition(va
 )
 def test_what_counts_and_branches_is_where_choices_are_if_it_takes_their_place(value, error, where):
     told = [Fact(FUSED_BRANCHES, COUNTED_AMONG_CHOICES, CoreAnswer.VALUE, value, error)]
-    assert measured_behaviour(told).counted_as == where
-    assert measured_behaviour(()).counted_as == ""
+    assert measured_behaviour(told, X86).counted_as == where
+    assert measured_behaviour((), X86).counted_as == ""
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def test_late_loads_are_those_that_are_slower_than_others(late, mixed, found):
         Fact(BANKS, subject, CoreAnswer.VALUE, rate, 0.02)
         for subject, rate in ((LOADED_PLACES, late), (LOADS_AND_OPERATIONS, mixed)) if rate
     ]  # fmt: skip
-    told = measured_behaviour(facts).late_loads
+    told = measured_behaviour(facts, X86).late_loads
     wanted = None if found is None else pytest.approx((found.each, found.late, found.mixed))
     assert (told and (told.each, told.late, told.mixed)) == wanted
 
@@ -195,7 +197,7 @@ def test_late_loads_are_those_that_are_slower_than_others(late, mixed, found):
 def test_stores_of_two_chunks_leave_with_others_where_two_take_two_cycles(rate, joins):
     facts = rates(stores_apart, 1.0, 2.0, (64, 128, 256))
     facts.append(Fact(BANKS, ACROSS_AND_BEHIND, CoreAnswer.VALUE, rate, 0.01))
-    assert measured_behaviour(facts).store_chunk.joins is joins
+    assert measured_behaviour(facts, X86).store_chunk.joins is joins
 
 
 def small(cycles, slow, late, longer):
@@ -222,14 +224,14 @@ def small(cycles, slow, late, longer):
 )
 def test_parts_of_words_wait_where_the_narrowest_stores_are_slower(cycles, slow, late, longer, found):
     facts = rates(stores_apart, 1.0, 2.0, (64, 128, 256)) + small(cycles, slow, late, longer)
-    assert measured_behaviour(facts).store_chunk.partial == found
+    assert measured_behaviour(facts, X86).store_chunk.partial == found
 
 
 @pytest.mark.parametrize("missing", [small_stores(16, 2), small_stores(WHOLE_BITS, 2), small_stores(8, 3)])
 def test_nothing_is_told_of_parts_of_words_where_an_answer_is_missing(missing):
     facts = rates(stores_apart, 1.0, 2.0, (64, 128, 256)) + small(1, (8, 16), 5, 3)
     asked = [fact for fact in facts if fact.subject != missing]
-    assert measured_behaviour(asked).store_chunk.partial is None
+    assert measured_behaviour(asked, X86).store_chunk.partial is None
 
 
 @pytest.mark.parametrize(
@@ -249,10 +251,10 @@ def test_a_line_is_the_shortest_across_whose_end_loads_take_longer(extra, found)
         Fact(CROSSING, loads_across(f"{line} bytes"), CoreAnswer.VALUE, longer, 0.06)
         for line, longer in zip(LINE_SIZES, extra, strict=True)
     ]
-    crossing = measured_behaviour(facts).crossing
+    crossing = measured_behaviour(facts, X86).crossing
     assert (crossing.line if crossing else None) == found
     assert crossing is None or (crossing.each, crossing.extra) == (pytest.approx(1 / 3), max(extra))
-    assert measured_behaviour(facts[-3:]).crossing is None
+    assert measured_behaviour(facts[-3:], X86).crossing is None
 
 
 # --- fusion -----------------------------------------------------------------------------------------
@@ -268,7 +270,7 @@ def test_pairs_fuse_where_all_their_forms_do():
     found = measured_behaviour([
         pair(compared, "JZ", fused), pair(compared, "JS", separate), pair("OR_09 (R64, R64)", "JZ", separate),
         pair(compared, "JB", fused), pair("CMP (R64, M64)", "JB", separate),
-    ])  # fmt: skip
+    ], X86)  # fmt: skip
     assert found.fuses("CMP", "JE")
     assert found.fuses("CMP", "JNE")  # the same flags
     assert found.fuses("CMP", "JB")  # what is in memory stands for itself
@@ -282,7 +284,7 @@ def test_what_shares_its_slot_with_a_nop():
     load = Fact(FUSION, fused_subject("MOV (R64, M64)", "NOP (M32)"), CoreAnswer.FUSED)
     vector = Fact(FUSION, fused_subject("PADDD (XMM, XMM)", "NOP (M32)"), CoreAnswer.SEPARATE)
     branch = Fact(FUSION, fused_subject("CMP_39 (R64, R64)", "JZ (Rel8)"), CoreAnswer.FUSED)
-    assert measured_behaviour([load, vector, branch]).trailed == {BeforeNop.MEMORY}
+    assert measured_behaviour([load, vector, branch], X86).trailed == {BeforeNop.MEMORY}
     assert measured_behaviour([load], "aarch64").trailed == frozenset()
 
 
@@ -304,8 +306,8 @@ def test_results_come_early_to_operations_of_their_own_kind():
         in_turn("ADDSD", "MULSD", 1.0), in_turn("SUBSD", "MULSD", 1.0), in_turn("SUBSD", "ADDSD", 0.0),
         in_turn("MAXSD", "MULSD", 0.0), in_turn("MAXSD", "ADDSD", 1.0), in_turn("ADDPD", "MULSD", 0.6, 0.2),
     ]  # fmt: skip
-    assert measured_behaviour(facts).early == {"ADDSD": 1.0, "SUBSD": 1.0}
-    assert measured_behaviour(facts[1:]).early == {}  # nobody knows whose kind they are of
+    assert measured_behaviour(facts, X86).early == {"ADDSD": 1.0, "SUBSD": 1.0}
+    assert measured_behaviour(facts[1:], X86).early == {}  # nobody knows whose kind they are of
 
 
 # --- the way through memory -------------------------------------------------------------------------

@@ -29,6 +29,8 @@ from cyclescope.simulate.passing import Passing
 from tests.support.made.probed import NOISE, drawn, facts, scored
 from tests.support.made.truths import draw_passing, forwarded, renamed
 
+X86 = "x86-64"
+
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 6
 RENAMING = PROBES["memory-renaming"]
@@ -132,7 +134,7 @@ def test_cores_without_banks():
     probe = PROBES["banks"]
     found = facts(probe, SimulatedBackend(drawn([probe, *SOME], SEED), noise=NOISE))
     assert sum(fact.is_resolved for fact in found) >= 0.8 * len(found), f"seed {SEED}"
-    behaviour = measured_behaviour(found)
+    behaviour = measured_behaviour(found, X86)
     assert (behaviour.banks, behaviour.store_chunk) == (None, None), f"seed {SEED}"
     assert behaviour.loaded_stores is None, f"seed {SEED}"
 
@@ -155,7 +157,7 @@ def test_drawn_cores_take_longer_for_loads_among_stores_where_they_share_ports()
     for number in range(4):
         machine = drawn([PROBES["banks"], CROSSING], SEED + number)
         backend = SimulatedBackend(machine, noise=NOISE)
-        found = measured_behaviour([*facts(PROBES["banks"], backend), *facts(CROSSING, backend)])
+        found = measured_behaviour([*facts(PROBES["banks"], backend), *facts(CROSSING, backend)], X86)
         (load,) = machine.forms["VMOVUPS (ZMM, M512)"].operations
         each = 1 / len(load.ports)
         told = {one.size: (one.load, one.store) for one in found.beside_stores}
@@ -206,7 +208,7 @@ def test_vectors_are_loaded_as_fast_across_the_lines_of_cores_that_have_none():
         some = [told[subject] for where in WideLoad if (subject := wide_loads(bits, where)) in told]
         assert len(some) == len(WideLoad), f"seed {SEED}"
         assert {abs(fact.value - some[0].value) <= fact.error + some[0].error for fact in some} == {True}
-    assert measured_behaviour(found).crossing is None, f"seed {SEED}"
+    assert measured_behaviour(found, X86).crossing is None, f"seed {SEED}"
 
 
 @pytest.mark.parametrize("probe", [CROSSING, ALIASING], ids=["crossing", "aliasing"])
