@@ -164,7 +164,7 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
     numbers = {
         "width": limits.WIDTH, "reorder_buffer": limits.REORDER_BUFFER, "load_buffer": limits.ENTRIES,
         "store_buffer": limits.ENTRIES, "load_latency": limits.CYCLES, "forward_latency": limits.CYCLES,
-        "mispredict_penalty": limits.CYCLES, "nops": limits.NOPS,
+        "mispredict_penalty": limits.CYCLES, "nops": limits.NOPS, "evenness": limits.EVENNESS,
         **({"fetch": limits.FETCH} if core.fetch else {}),
     }  # fmt: skip
     yield from _length_problems(core.lengths)

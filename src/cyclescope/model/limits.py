@@ -37,6 +37,7 @@ WIDTH = Range(0.125, 64)  # slots per cycle; 14
 FETCH = Range(1, 4096)  # bytes of code per cycle, 64 on the cores of today; 0 where it is no limit
 LENGTH = Range(1, 15)  # bytes of an instruction of x86-64, which has the longest
 LENGTHS = 15  # of instructions
+EVENNESS = Range(0, 1)  # share of a way; 1/8 on a Zen 4
 NOPS = Range(0, 16)  # in a slot: 2
 PATIENCE = Range(0, 7)  # cycles, 4 on a Zen 4: longer than results of operations that are dealt out are apart
 CYCLES = Range(0, 1e6)  # 4103; what takes a quarter of a millisecond is no instruction but a trap

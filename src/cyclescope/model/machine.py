@@ -110,6 +110,8 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     up too early. Each of the `single` ports (indices) gets at most one operation in a cycle of dispatch, if
     operations get their ports then; `writeback` says which ports write one result in a cycle, and
     `ahead` whether single ports are chosen so that most of a cycle's next operations find one, too.
+    `evenness` is how far mixes are from the best use of the ports (0) to an even one (1), in which each
+    operation goes to any of its ports as often.
     """
 
     width: float
@@ -132,6 +134,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     single: tuple[int, ...] = ()
     writeback: Writeback | None = None
     ahead: bool = False
+    evenness: float = 0.0
 
 
 class Width(msgspec.Struct, frozen=True, omit_defaults=True):

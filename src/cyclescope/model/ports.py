@@ -59,6 +59,15 @@ def _port_throughput(operations: tuple[Operation, ...]) -> float:
     return port_bound(loads)[0]
 
 
+def even_throughput(operations: Iterable[Operation]) -> float:
+    """Cycles that operations take of the fullest port where each goes to any of its ports as often."""
+    taken: dict[int, float] = {}
+    for op in operations:
+        for port in op.ports:
+            taken[port] = taken.get(port, 0.0) + op.count * op.cycles / len(op.ports)
+    return max(taken.values(), default=0.0)
+
+
 def issue_throughput(cost: FormCost, core: Core) -> tuple[float, str] | None:
     """Cycles per instruction that the ports and the front end allow, and which of them bounds.
 

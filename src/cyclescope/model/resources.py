@@ -3,7 +3,8 @@
 In the resource view every form takes so many cycles of each resource, and a resource offers so many per
 cycle. Resources are sets of ports that some form is confined to, the front end, units that no port
 explains, and whatever keeps a form from running faster than it does alone. A mix cannot run faster than
-its fullest resource lets it.
+its fullest resource lets it. On a core that deals out ports before it knows which will be free it takes
+longer, by some part of what an even use of the ports would take more (`Core.evenness`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 
 from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.machine import MachineModel, Operation
-from cyclescope.model.ports import port_throughput
+from cyclescope.model.ports import even_throughput, port_throughput
 
 SLOTS_OF_ALL = "front end"
 
@@ -45,24 +46,42 @@ def busy_resources(model: MachineModel, mix: Mapping[str, float]) -> dict[str, f
 
 
 def resource_throughput(model: MachineModel, mix: Mapping[str, float]) -> tuple[float, str] | None:
-    """Cycles that a mix takes by its fullest resource, and which it is; None where a form is not known."""
+    """Cycles that a mix takes by its fullest resource, and which it is; None where a form is not known.
+
+    Several forms together take longer by what an even use of the ports adds; of one alone that was measured.
+    """
     bounds = resource_bounds(model, mix)
     if bounds is None:
         return None
     name, cycles = next(iter(bounds.items()))
+    if model.core.evenness and len(mix) > 1:
+        even = even_throughput(_operations(model, mix) or ())
+        return more_evenly(cycles, even, model.core.evenness), name
     return cycles, name
+
+
+def more_evenly(least: float, even: float, evenness: float) -> float:
+    """Cycles of a mix so far on the way from the best use of its ports to an even one."""
+    return least + evenness * max(0.0, even - least)
 
 
 def mix_throughput(model: MachineModel, mix: Mapping[str, float]) -> float | None:
     """Cycles that a mix takes by its ports and the front end; None where a port usage is not known."""
-    dispatched = _dispatched(model, mix)
-    operations: list[Operation] = []
+    dispatched, operations = _dispatched(model, mix), _operations(model, mix)
+    if dispatched is None or operations is None:
+        return None
+    return max(port_throughput(operations), dispatched)
+
+
+def _operations(model: MachineModel, mix: Mapping[str, float]) -> list[Operation] | None:
+    """The micro-operations of a mix, None where a port usage is not known."""
+    found: list[Operation] = []
     for form, count in mix.items():
         cost = model.forms.get(form)
         if cost is None or cost.operations is None:
             return None
-        operations += [Operation(op.ports, op.count * count, op.cycles) for op in cost.operations]
-    return None if dispatched is None else max(port_throughput(operations), dispatched)
+        found += [Operation(op.ports, op.count * count, op.cycles) for op in cost.operations]
+    return found
 
 
 def _dispatched(model: MachineModel, mix: Mapping[str, float]) -> float | None:

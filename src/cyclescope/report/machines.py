@@ -102,6 +102,8 @@ def _front_end(model: MachineModel) -> Iterable[tuple[str, str]]:
         yield "", single_text(core.single, model.ports, core.ahead)
     if core.writeback:
         yield "", writeback_text(core.writeback, model.ports)
+    if core.evenness:
+        yield "mixes", f"{core.evenness:.1%} of the way from the best use of their ports to an even one"
     if core.nops != 1:
         shared = f"{core.nops} next to each other share a slot" if core.nops else "take no slot"
         yield "NOPs", shared

@@ -183,6 +183,12 @@ def test_a_published_width_has_a_source():
     assert not list(problems(model({"binding": "grouped"})))
 
 
+@pytest.mark.parametrize(("evenness", "fine"), [(-0.01, False), (0.0, True), (1.0, True), (1.01, False)])
+def test_ports_are_used_evenly_at_most(evenness, fine):
+    said = list(problems(model({"evenness": evenness})))
+    assert any("core.evenness" in one for one in said) is not fine
+
+
 def test_single_ports_are_there_and_chosen_at_dispatch():
     assert not list(problems(model({"single": (0,), "binding": STATIC})))
     for core, said in (

@@ -58,6 +58,22 @@ def test_the_fullest_resource_decides(mix, cycles, bound):
     assert found[1] == bound
 
 
+@pytest.mark.parametrize(
+    ("mix", "evenness", "cycles"),
+    [
+        ({"ADD": 2, "MUL": 1}, 0.5, 1.75),  # 1.5 at least, 2 where the additions go to each of two ports
+        ({"ADD": 2, "MUL": 1}, 1.0, 2.0),
+        ({"MUL": 3, "SLOW": 1}, 0.5, 3.25),
+        ({"ADD": 2, "SLOW": 1}, 0.5, 3.0),  # what SLOW takes alone
+        ({"ADD": 2}, 0.5, 1.0),
+        ({"ADD": 2, "NO_PORTS": 1}, 0.5, 1.0),
+    ],
+)
+def test_an_even_use_of_ports_adds_its_part_to_mixes_of_several_forms(mix, evenness, cycles):
+    model = msgspec.structs.replace(MODEL, core=Core(4, evenness=evenness))
+    assert resource_throughput(model, mix)[0] == pytest.approx(cycles)
+
+
 def test_a_shared_unit_adds_up():
     assert resource_bounds(MODEL, {"SLOW": 2, "ADD": 1})["unit"] == 1.5
 

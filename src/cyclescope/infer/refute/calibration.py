@@ -66,7 +66,8 @@ class Verdicts(msgspec.Struct, frozen=True):
 
     `units` are the units that mixes proved, with the forms that take them; `doubted` the confidence that is
     left to forms because too many mixes with others of their kind do not hold or are not predicted; `uneven`
-    how much of what accesses side by side cost others mixes show.
+    how much of what accesses side by side cost others mixes show, and `evenness` how far they are from the
+    best use of the ports to an even one.
     """
 
     claims: int
@@ -75,6 +76,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     calibration: ClaimCalibration
     doubted: Mapping[str, str] = {}
     uneven: float = HALFWAY
+    evenness: float = 0.0
 
     def proves(self, takers: Iterable[str]) -> bool:
         """Whether one of the units that mixes proved is that of these forms, under whatever name."""
@@ -179,7 +181,7 @@ class Judge:
     def _predicted(self, trial: Trial) -> float:
         known = self._cycles.get(trial.forms)
         if known is None:
-            known = self._cycles[trial.forms] = self._model.cycles(trial.forms) or 0.0
+            known = self._cycles[trial.forms] = self._model.predicted(trial.forms) or 0.0
         return known
 
     def _span(self, trial: Trial) -> tuple[float, float] | None:
@@ -317,7 +319,7 @@ class Judge:
 
     def _decides(self, unit: str, trial: Trial) -> bool:
         without = self._model.cycles(trial.forms, without=frozenset((unit,))) or 0.0
-        return self._predicted(trial) > without * (1 + NEAR)
+        return (self._model.cycles(trial.forms) or 0.0) > without * (1 + NEAR)
 
     def calibration(self, claims: int, covered: int, refuted: int, doubted: int = 0) -> ClaimCalibration:
         """How often each level holds; mixes have the level of their least sure form.

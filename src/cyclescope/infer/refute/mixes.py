@@ -19,13 +19,15 @@ from cyclescope.infer.refute.kinds import FEWEST_FORMS, MOST_FORMS, MOSTLY, PROV
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
+from cyclescope.model.calibration import ENOUGH, NEAR
 from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
-from cyclescope.model.resources import busy_resources
+from cyclescope.model.ports import even_throughput
+from cyclescope.model.resources import busy_resources, more_evenly
 
 SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
 _WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
-EIGHTHS = 8  # steps in which what accesses take of each other is tried, from none to all
+EIGHTHS = 8  # steps in which what accesses take of each other, and ports, is tried, from none to all
 TRIES = 3  # mixes for which a form is dealt before it goes without
 
 
@@ -33,7 +35,8 @@ class MixModel:
     """What claimed usages say of mixes.
 
     `usages` are those of all forms, `without` the units to leave out, `uneven` is how much counts of what
-    accesses side by side cost others.
+    accesses side by side cost others, `evenness` how far mixes are from the best use of the ports to an even
+    one.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class MixModel:
         self._builder = builder
         self._without = without
         self.uneven = uneven
+        self.evenness = 0.0
         self.facts = builder.facts
         self.usages = usages
         self._late = frozenset(form for form, usage in usages.items() if usage.late)
@@ -124,20 +128,24 @@ class MixModel:
         return found
 
     def fitted(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> MixModel:
-        """The same model with as much of what accesses cost each other as fits mixes best.
+        """The same model with as much of what accesses cost each other as fits mixes best, then of what ports
+        that are dealt out evenly would.
 
-        Each mix is given with its measured cycles; only those count that take something else by it.
+        Each mix is given with its measured cycles; only those count that take something else by it. Of how
+        evenly ports are used a few mixes say nothing, and most that are predicted decide: one that is not may
+        be off by anything.
         """
+        found, shares = copy(self), [step / EIGHTHS for step in range(EIGHTHS + 1)]
         telling = [(mix, cycles) for mix, cycles in measured if self._depends_on_order(mix)]
-        if not telling:
-            return self
-        forms = {form: self._model.forms[form] for mix, _ in telling for form in mix}
-        shares = [step / EIGHTHS for step in range(EIGHTHS + 1)]
-        misses = {share: self._misses(forms, telling, share) for share in shares}
-        found = copy(self)
-        found.uneven = min(shares, key=misses.__getitem__)
-        found._model = self._made(self._late, found.uneven)
-        vars(found).pop("_takers", None)
+        if telling:
+            forms = {form: self._model.forms[form] for mix, _ in telling for form in mix}
+            misses = {share: self._misses(forms, telling, share) for share in shares}
+            found.uneven = min(shares, key=misses.__getitem__)
+            found._model = self._made(self._late, found.uneven)
+            vars(found).pop("_takers", None)
+        if self._builder.blind and len(measured) >= ENOUGH:
+            ends = [(cycles, found.cycles(mix), self._evenly(mix)) for mix, cycles in measured]
+            found.evenness = max(shares, key=lambda share: _predicted(ends, share))
         return found
 
     def _depends_on_order(self, mix: Sequence[str]) -> bool:
@@ -160,29 +168,29 @@ class MixModel:
         return [unit for unit in self.units if unit not in self._without]
 
     def cycles(self, forms: Sequence[str], without: frozenset[str] = frozenset()) -> float | None:
-        """Predicted cycles of a mix, without some units; None where a form is not known."""
+        """Least cycles of a mix, without some units; None where a form is not known."""
         return self._bound(self._model, forms, without)
+
+    def predicted(self, forms: Sequence[str]) -> float | None:
+        """Cycles of a mix with what ports that are dealt out evenly add; None where a form is not known."""
+        least = self.cycles(forms)
+        return least and more_evenly(least, self._evenly(forms), self.evenness)
 
     def span(self, forms: Sequence[str]) -> tuple[float, float] | None:
         """The least and the most cycles of a mix, as ports that are dealt out unevenly let it take."""
         least, most = self._in_any_order(forms)
         if least is None or most is None:
             return None
-        return least, max(least, most, self._blindly(forms) if self._builder.blind else 0.0)
+        return least, max(least, most, self._evenly(forms) if self._builder.blind else 0.0)
 
     def _in_any_order(self, forms: Sequence[str]) -> tuple[float | None, float | None]:
         """The least and the most cycles of a mix by what accesses and late results take of others."""
         least, most = self._ends
         return self._bound(least, forms), self._bound(most, forms)
 
-    def _blindly(self, forms: Iterable[str]) -> float:
+    def _evenly(self, forms: Iterable[str]) -> float:
         """Cycles where each micro-operation goes to any of its ports as often, whichever are free."""
-        taken: dict[int, float] = defaultdict(float)
-        for form in forms:
-            for op in self.usages[form].operations or ():
-                for port in op.ports:
-                    taken[port] += op.count * op.cycles / len(op.ports)
-        return max(taken.values(), default=0.0)
+        return even_throughput(op for form in forms for op in self.usages[form].operations or ())
 
     def _bound(
         self, model: MachineModel, forms: Sequence[str], without: frozenset[str] = frozenset()
@@ -214,6 +222,12 @@ def _dispatched(model: MachineModel, forms: Sequence[str]) -> float:
     twice = [some for some in slots for _ in range(ORDERS)]
     width, whole = model.core.width, model.core.whole
     return min(dispatch_cycles(slots, width, whole), dispatch_cycles(twice, width, whole) / ORDERS)
+
+
+def _predicted(mixes: Iterable[tuple[float, float | None, float]], evenness: float) -> int:
+    """How many mixes are predicted where ports are used so evenly: of measured, least and even cycles."""
+    some = ((cycles, more_evenly(least, even, evenness)) for cycles, least, even in mixes if least)
+    return sum(abs(cycles / predicted - 1) <= NEAR for cycles, predicted in some)
 
 
 class MixDrawer:

@@ -91,6 +91,24 @@ def test_ports_that_are_dealt_out_blindly_let_mixes_take_what_the_fullest_has(bl
     assert model(blind, beside=0.0).span(["V", "L"]) == pytest.approx((2 / 3, most))
 
 
+@pytest.mark.parametrize(("blind", "times", "found"), [
+    (True, (0.67, 0.68, 0.75), 0.125), (True, (0.67, 0.68, 0.66), 0.0), (True, (0.67, 0.84, 0.84), 0.625),
+    (False, (0.75, 0.75, 0.75), 0.0),
+])  # fmt: skip
+def test_mixes_say_how_evenly_blind_ports_are_used(blind, times, found):
+    """Two thirds of a cycle are the least, five sixths an even use, and most within a tenth decide."""
+    mixes = [(("V", "L"), cycles) for cycles in times for _ in range(7)]
+    fitted = model(blind, beside=0.0).fitted(mixes)
+    assert fitted.evenness == found
+    assert fitted.predicted(["V", "L"]) == pytest.approx(2 / 3 + found / 6)
+    assert fitted.cycles(["V", "L"]) == pytest.approx(2 / 3), "what they may take at least stays"
+
+
+@pytest.mark.parametrize(("number", "found"), [(19, 0.0), (20, 0.125)])
+def test_few_mixes_say_nothing_of_how_evenly_ports_are_used(number, found):
+    assert model(blind=True, beside=0.0).fitted([(("V", "L"), 0.75)] * number).evenness == found
+
+
 def test_what_blind_ports_let_mixes_take_says_nothing_of_accesses():
     assert model(blind=True, beside=0.0).fitted([(("V", "L"), 0.7)]).uneven == 0.5
 

@@ -26,6 +26,7 @@ def judge(*trials, units=(), decide=(), uneven=0.0):
 
     model = SimpleNamespace(
         cycles=cycles,
+        predicted=cycles,
         span=lambda forms: (cycles(forms), cycles(forms) + uneven),
         usages=dict.fromkeys("ABCDEFG", usage),
         units=units,
@@ -96,7 +97,7 @@ def of_a_divider(*trials):
     def cycles(forms):
         return max(3.5 * forms.count("A"), 0.25 * len(forms))
 
-    one._model.cycles = cycles
+    one._model.cycles = one._model.predicted = cycles
     one._model.span = lambda forms: (cycles(forms), cycles(forms))
     return Judge(one._model, one.trials)
 
