@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 SETTLING = 12  # repetitions of a loop before the average is taken, over as many again
 _ROUNDING = 1e-6
+
+Ports = tuple[int, ...]
+
+
+class Dispatched(NamedTuple):
+    """The slots of an instruction, and the single ports that each of its operations may get."""
+
+    slots: float
+    ports: tuple[Ports, ...] = ()
 
 
 def dispatch_cycles(slots: Sequence[float], width: float, whole: bool = False) -> float:
@@ -26,3 +36,41 @@ def dispatch_cycles(slots: Sequence[float], width: float, whole: bool = False) -
                 used += free
             used += number
     return (used - settled) / SETTLING / width
+
+
+def single_cycles(instructions: Sequence[Dispatched], width: float) -> float:
+    """Cycles per repetition where each port gets at most one operation in a cycle, of `width` slots.
+
+    An instruction whose operations find no ports any more waits for the next cycle, with all behind it. What
+    has more operations than there are ports for is dispatched alone.
+    """
+    if not any(one.ports for one in instructions):
+        return sum(one.slots for one in instructions) / width
+    cycles, free, got, settled = 0, width, list[Ports](), 0.0
+    for repetition in range(2 * SETTLING):
+        if repetition == SETTLING:
+            settled = cycles - free / width
+        for slots, ports in instructions:
+            if slots > free + _ROUNDING or not have_ports([*got, *ports]):
+                cycles, free, got = cycles + 1, width, []
+            free -= slots
+            while free < -_ROUNDING:
+                cycles, free = cycles + 1, free + width
+            got += ports
+    return (cycles - free / width - settled) / SETTLING
+
+
+def have_ports(operations: Sequence[Ports]) -> bool:
+    """Whether each operation may get a port of its own."""
+    holders: dict[int, int] = {}
+
+    def place(number: int, seen: set[int]) -> bool:
+        for port in operations[number]:
+            if port not in seen:
+                seen.add(port)
+                if port not in holders or place(holders[port], seen):
+                    holders[port] = number
+                    return True
+        return False
+
+    return all(place(number, set()) for number in range(len(operations)))

@@ -3,7 +3,8 @@
 In the resource view every form takes so many cycles of each resource, and a resource offers so many per
 cycle. Resources are sets of ports that some form is confined to, the front end, units that no port
 explains, and whatever keeps a form from running faster than it does alone. A mix cannot run faster than
-its fullest resource lets it. On a core that deals out ports before it knows which will be free it takes
+its fullest resource lets it. To the front end belongs that some ports get one operation in a cycle at most
+(`Core.single`). On a core that deals out ports before it knows which will be free it takes
 longer, by some part of what an even use of the ports would take more (`Core.evenness`).
 """
 
@@ -12,8 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from cyclescope.model.dispatch_cycles import dispatch_cycles
-from cyclescope.model.machine import MachineModel, Operation
+from cyclescope.model.dispatch_cycles import Dispatched, Ports, dispatch_cycles, single_cycles
+from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import even_throughput, port_throughput
 
 SLOTS_OF_ALL = "front end"
@@ -86,12 +87,24 @@ def _operations(model: MachineModel, mix: Mapping[str, float]) -> list[Operation
 
 def _dispatched(model: MachineModel, mix: Mapping[str, float]) -> float | None:
     """Cycles of the front end for a mix, None where the slots of a form are not known."""
-    slots: list[float] = []
+    found: list[Dispatched] = []
     for form, count in mix.items():
         cost = model.forms.get(form)
         if cost is None or cost.slots is None:
             return None
-        slots += [cost.slots] * math.floor(count)
+        found += [Dispatched(cost.slots, _single(cost, model.core.single))] * math.floor(count)
         if count % 1:
-            slots.append(cost.slots * (count % 1))
-    return dispatch_cycles(slots, model.core.width, model.core.whole)
+            found.append(Dispatched(cost.slots * (count % 1)))
+    width, whole = model.core.width, model.core.whole
+    return max(dispatch_cycles([one.slots for one in found], width, whole), single_cycles(found, width))
+
+
+def _single(cost: FormCost, single: Ports) -> tuple[Ports, ...]:
+    """The single ports that each operation of a form may get when it is dispatched.
+
+    What a form has more of than slots comes with others, or from other units, and is dealt no port.
+    """
+    every = [op.ports for op in cost.operations or () for _ in range(round(op.count))]
+    some = [ports for ports in every if {*ports} <= {*single}]
+    more = max(0, len(every) - math.ceil(cost.slots or 0))
+    return tuple(some[: max(1, len(some) - more)])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyclescope.model.dispatch_cycles import dispatch_cycles
+from cyclescope.model.dispatch_cycles import Dispatched, dispatch_cycles, have_ports, single_cycles
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,40 @@ def test_gaps_only_cost(slots, width):
 def test_without_long_instructions_nothing_is_lost(slots, width):
     ones = [1] * sum(slots)
     assert dispatch_cycles(ones, width, whole=True) == dispatch_cycles(slots, width)
+
+
+ONE, EITHER, ANY = (1,), (1, 2), (0, 1, 2, 3)
+BOTH = Dispatched(2.0, (EITHER, EITHER))
+
+
+@pytest.mark.parametrize(
+    ("instructions", "cycles"),
+    [
+        ([Dispatched(1.0)] * 9, 9 / 6),
+        ([Dispatched(1.0, (ANY,))] * 4, 1.0),  # of each port one a cycle
+        ([Dispatched(1.0, (EITHER,))] * 3, 1.5),
+        ([BOTH, Dispatched(1.0, (EITHER,)), *[Dispatched(1.0)] * 3], 2.0),  # six slots, and not in one cycle
+        ([BOTH, Dispatched(1.0, (EITHER,))], 2.0),
+        ([Dispatched(1.0, (EITHER,)), Dispatched(1.0, (ONE,))], 1.0),  # the first leaves the only port
+        ([Dispatched(1.0, (ONE,))] * 2, 2.0),
+        ([Dispatched(1.0, (ONE, ONE)), Dispatched(5.0)], 2.0),  # more than its ports: alone
+        ([Dispatched(9.0, (ONE,)), Dispatched(3.0)], 2.0),  # more slots than a cycle has
+        ([], 0.0),
+    ],
+)
+def test_a_single_port_gets_one_operation_in_a_cycle(instructions, cycles):
+    assert single_cycles(instructions, 6.0) == pytest.approx(cycles)
+
+
+@pytest.mark.parametrize(
+    ("operations", "have"),
+    [
+        ([ANY] * 4, True),
+        ([ANY] * 5, False),
+        ([EITHER, EITHER, ONE], False),
+        ([ANY, EITHER, ONE], True),
+        ([()], False),
+    ],
+)
+def test_operations_have_ports_of_their_own(operations, have):
+    assert have_ports(operations) == have

@@ -59,6 +59,29 @@ def test_the_fullest_resource_decides(mix, cycles, bound):
 
 
 @pytest.mark.parametrize(
+    ("single", "operations", "slots", "cycles"),
+    [
+        ((), (Operation((0, 1), 2),), 2, 1.5),
+        ((0, 1), (Operation((0, 1), 2),), 2, 2.0),  # two of the three in a cycle, then one
+        ((0, 1), (Operation((0, 1)), Operation((2,))), 2, 1.0),
+        ((0, 1), (Operation((0, 1), 2),), 1, 1.5),  # the second comes with the first
+        ((0, 1), (Operation((0, 1)), Operation((2,))), 1, 1.0),  # as what is not dealt a port does
+        ((0,), (Operation((0, 1), 2),), 2, 1.5),
+    ],
+)
+def test_a_cycle_of_dispatch_has_one_operation_for_a_single_port(single, operations, slots, cycles):
+    """Beside an addition, and what fills the slots of two cycles."""
+    forms = {
+        "ADD": FormCost(1, (Operation((0, 1)),)),
+        "IT": FormCost(slots, operations),
+        "NOP": FormCost(1, ()),
+    }
+    core = Core(6, single=single)
+    model = MachineModel("toy", "x86-64", Provenance(MEASURED), core, tuple("012"), forms)
+    assert mix_throughput(model, {"IT": 1, "ADD": 1, "NOP": 5 - slots}) == pytest.approx(cycles)
+
+
+@pytest.mark.parametrize(
     ("mix", "evenness", "cycles"),
     [
         ({"ADD": 2, "MUL": 1}, 0.5, 1.75),  # 1.5 at least, 2 where the additions go to each of two ports
