@@ -92,6 +92,10 @@ class Table:
         """The forms that one of iced-x86's codes stands for."""
         return [self.forms[number] for number in self._by_code.get(code, ())]
 
+    def of_opcode(self, opcode: str) -> list[InstructionForm]:
+        """The forms that one of LLVM's opcodes stands for, in the table's order."""
+        return [self.forms[number] for number, one in enumerate(self._opcodes) if one == opcode]
+
     @cached_property
     def _by_code(self) -> dict[str, list[int]]:
         forms = self.forms
@@ -100,6 +104,11 @@ class Table:
         for number, code in enumerate(codes):
             found.setdefault(code, []).append(number)
         return found
+
+    @cached_property
+    def _opcodes(self) -> list[str]:
+        forms = self.forms
+        return forms.opcodes if isinstance(forms, _FormsWhenAsked) else [form.llvm for form in forms]
 
     def _variant(self, form_id: str) -> InstructionForm | None:
         plain, _, text = form_id.partition("@")
@@ -215,6 +224,11 @@ class _FormsWhenAsked(Sequence[InstructionForm]):
     def ids(self) -> list[str]:
         """Ids of all, without making any."""
         return [form.id for form in self._raw.forms]
+
+    @property
+    def opcodes(self) -> list[str]:
+        """LLVM's opcode of each, without making any."""
+        return [form.names[0] for form in self._raw.forms]
 
     @property
     def codes(self) -> list[str]:

@@ -289,3 +289,13 @@ def test_forms_are_made_when_they_are_asked_for():
     assert one in list(table), "the same object, among all"
     assert table.forms[:3] == list(table)[:3]
     assert table.of_code("no code") == []
+
+
+def test_the_forms_of_an_opcode_are_found_without_making_others():
+    table = load_table.__wrapped__("x86-64")
+    found = table.of_opcode("ADD64mr")
+    assert [one.id for one in found] == [one.id for one in load_table("x86-64") if one.llvm == "ADD64mr"]
+    assert len(found) > 1, "with LOCK, and without"
+    assert sum(one is not None for one in table.forms._made) == len(found)
+    assert table.of_opcode("no opcode") == []
+    assert [one.llvm for one in load_table("riscv64").of_opcode("ADD")] == ["ADD"]

@@ -103,8 +103,7 @@ def is_locked(form: InstructionForm) -> bool:
 def _unlocked(form: InstructionForm, forms: Mapping[str, FormCost], isa: str) -> FormCost | None:
     """The cost of the same LLVM opcode on the same operands without the prefix."""
     signature = [(op.kind, op.cls, op.implicit) for op in form.operands]
-    for other in load_table(isa):
-        same = other.llvm == form.llvm and other.id in forms
-        if same and [(op.kind, op.cls, op.implicit) for op in other.operands] == signature:
+    for other in load_table(isa).of_opcode(form.llvm):
+        if other.id in forms and [(op.kind, op.cls, op.implicit) for op in other.operands] == signature:
             return forms[other.id]
     return None

@@ -63,6 +63,8 @@ def trailing_nops(instructions: Sequence[BlockInstruction], behaviour: CoreBehav
     found: set[int] = set()
     if not behaviour.trailed and behaviour.nops == 1:
         return found
+    if not any([one.form is not None and is_nop(one.form) for one in instructions]):  # noqa: C419 - quicker
+        return found
     leaves = not instructions[-1].form or not _LEAVING.isdisjoint(instructions[-1].form.attributes)
     room = 0  # for NOPs, in the slot of what is before
     for _ in range(1 if leaves else 2):  # in copies the last is before the first of the next
