@@ -15,6 +15,7 @@ from itertools import combinations
 import msgspec
 
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, UsageError
+from cyclescope.infer.copies import by_copies, possible_copies
 from cyclescope.isa.table import Table
 from cyclescope.model import limits
 from cyclescope.model.calibration import NEAR
@@ -85,7 +86,10 @@ def _likeliest(
     machine: MachineModel, read: Mapping[str, Fact], table: Table, tried: Sequence[Scheduling]
 ) -> Scheduling | None:
     """The way that is plainly likelier than the first, the simplest; None where there is none."""
-    made = {way: predicted(machine, table, way) for way in tried}
+    copies = possible_copies()
+    others = [number for number in range(len(tried)) if number % (copies + 1)]
+    with by_copies(lambda number: predicted(machine, table, tried[number]), others, copies) as elsewhere:
+        made = {way: elsewhere(n) or predicted(machine, table, way) for n, way in enumerate(tried)}
     nats = {way: _nats(read, cycles) for way, cycles in made.items()}
     likeliest = min(nats, key=nats.__getitem__)
     known = len(read.keys() & made[tried[0]].keys())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
 import msgspec
 
 from cyclescope.isa.encode import encode
@@ -9,6 +12,21 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.text import assembly
 
 PADDING, PADDED = b"\x3e", "ds"  # a segment that says nothing in 64-bit mode
+
+Made = TypeVar("Made")
+
+
+class _Once(Generic[Made]):
+    """What is asked for again and again: made once, and then an attribute. A cached_property takes a lock."""
+
+    def __init__(self, make: Callable[[Instruction], Made]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, one: Instruction, owner: type[Instruction]) -> Made:
+        found: Made = one.__dict__.setdefault(self._name, self._make(one))
+        return found
 
 
 class Instruction(msgspec.Struct, frozen=True, dict=True):
@@ -24,18 +42,22 @@ class Instruction(msgspec.Struct, frozen=True, dict=True):
     index: int | None = None
     padding: int = 0
 
+    @_Once
+    def encoded(self) -> bytes:
+        """Machine code."""
+        found = encode(self.form, self.registers, self.displacement, self.immediates, self.index)
+        return PADDING * self.padding + found if self.padding else found
+
+    @_Once
+    def line(self) -> str:
+        """Intel-syntax assembly."""
+        found = assembly(self.form, self.registers, self.displacement, self.immediates, self.index)
+        return f"{PADDED} " * self.padding + found if self.padding else found
+
     def code(self) -> bytes:
         """Machine code."""
-        found: bytes | None = self.__dict__.get("_code")  # what is asked for again and again is made once
-        if found is None:
-            found = encode(self.form, self.registers, self.displacement, self.immediates, self.index)
-            found = self.__dict__["_code"] = PADDING * self.padding + found
-        return found
+        return self.encoded
 
     def text(self) -> str:
         """Intel-syntax assembly."""
-        found: str | None = self.__dict__.get("_text")
-        if found is None:
-            found = assembly(self.form, self.registers, self.displacement, self.immediates, self.index)
-            found = self.__dict__["_text"] = f"{PADDED} " * self.padding + found
-        return found
+        return self.line

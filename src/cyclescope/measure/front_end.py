@@ -127,7 +127,7 @@ class FrontEndPlanner:
             kernel = self.planner.instances(form, 1).kernel if self._has_state(form) else None
             if kernel is not None and kernel.state.vector_level >= state.vector_level:
                 state = kernel.state
-        code = b"".join([item.code() for item in items])
+        code = b"".join([item.encoded for item in items])
         kernel = Kernel(code, len(items), state, b"", CANARY | LONG, tuple(items))  # long ones as well
         return Experiment(*key, kernel, len(items))
 

@@ -250,13 +250,16 @@ class Planner:
         others = made(self.dialect, form, self.sequences(form).streams)
         return self.throughput(form, (), others) if others else []
 
-    def latency(self, form: InstructionForm, done: Container[Key] = ()) -> list[Experiment]:
-        """Latency experiments of a form, but for those that are done."""
+    def latency(
+        self, form: InstructionForm, done: Container[Key] = (), only: Container[tuple[str, str]] | None = None
+    ) -> list[Experiment]:
+        """Latency experiments of a form, but for those that are done; `only` of some sources and targets."""
         made: dict[Use, Coded] = {}
         return [
             self._chain_experiment(form, chain, made)
             for chain in self.plan(form).chains
-            if (form.id, LATENCY, chain.source, chain.target, chain.variant) not in done
+            if (only is None or (chain.source, chain.target) in only)
+            and (form.id, LATENCY, chain.source, chain.target, chain.variant) not in done
         ]
 
     def _chain_experiment(

@@ -337,7 +337,7 @@ class PortPlanner:
         return self._kernel(items, state, setup)
 
     def _kernel(self, items: Sequence[Instruction], state: object, setup: bytes) -> Kernel:
-        code = b"".join([item.code() for item in items])
+        code = b"".join([item.encoded for item in items])
         flags = CANARY | (LONG if len(items) > _LONG else FAST)
         return Kernel(code, len(items), state, setup, flags, tuple(items))  # type: ignore[arg-type]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 
@@ -27,6 +27,8 @@ from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.record import Record
 from cyclescope.remarks.timing import Cause
 
+Ends = tuple[str, str]  # names of a pair's source and target
+
 AT_FIRST = ("*" + AGAIN, *(f"{kind}*" for kind in SECOND_LOOKS))  # variants that first results ask for
 AT_LAST = ("*" + AGAIN, str(Kind.LONGER))  # variants that are asked for at last
 _STEP = 3  # one-cycle instructions by which a chain is longer than what the throughput hides
@@ -36,19 +38,25 @@ UNDECIDED_CYCLES = 20000.0  # four times a first look: of 5000, until memory is 
 
 
 def latency_questions(
-    planner: Planner, form: InstructionForm, timing: FormTiming, steps: int = 1
+    planner: Planner,
+    form: InstructionForm,
+    timing: FormTiming,
+    steps: int = 1,
+    only: Collection[Ends] | None = None,
 ) -> Iterator[Experiment]:
     """Longer chains where the throughput may be what shows, by so many steps, and chains that cut nothing
-    else.
+    else; `only` of some pairs.
     """
     limit = (timing.throughput.value if timing.throughput else None) or 0.0
     for latency in timing.latencies:
-        if count := filling(latency):
+        if (count := filling(latency)) and _is_of(latency, only):
             yield from planner.filled_output(form, latency.source, count)
     every = pairs(form)
     latencies = [latency for latency in timing.latencies if not is_old(latency.source)]
     slow = slower_than_others(latencies, every)
     for pair, latency, slower in zip(every, latencies, slow, strict=True):
+        if not _is_of(latency, only):
+            continue
         jumps = "branch" in form.attributes  # alone, it may wait for where the one before went
         doubtful = jumps or is_doubtful(latency, limit)
         stored = is_through_memory(pair, latency)
@@ -62,6 +70,10 @@ def latency_questions(
             yield from () if unbroken is None else (unbroken,)
 
 
+def _is_of(latency: Latency, only: Collection[Ends] | None) -> bool:
+    return only is None or (latency.source, latency.target) in only
+
+
 def last_looks(
     planner: Planner, form: InstructionForm, first: FormTiming, builder: TimingBuilder
 ) -> tuple[list[Experiment], list[Experiment]]:
@@ -70,11 +82,11 @@ def last_looks(
     """
     timing = builder.build("ok")
     wanted = {(lat.source, lat.target) for lat in timing.latencies if is_undecided(lat)}
-    asked = (*planner.latency(form), *latency_questions(planner, form, first)) if wanted else ()
-    again = [second_look(e) for e in asked if (e.source, e.target) in wanted]
+    asked = (*planner.latency(form, only=wanted), *latency_questions(planner, form, first, only=wanted))
+    again = [second_look(e) for e in asked]
     told = {(lat.source, lat.target) for lat in timing.latencies if _tells_a_number(lat)} & builder.filled
-    more = latency_questions(planner, form, first, steps=2) if told else ()
-    filled = [e for e in more if e.variant == Kind.FILLED and (e.source, e.target) in told]
+    more = latency_questions(planner, form, first, steps=2, only=told)
+    filled = [e for e in more if e.variant == Kind.FILLED]
     return again, [msgspec.structs.replace(e, variant=str(Kind.LONGER)) for e in filled]
 
 

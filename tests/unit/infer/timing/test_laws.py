@@ -7,7 +7,7 @@ import pytest
 from cyclescope.infer.timing.laws import is_through_memory, may_be_delayed
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.infer.timing.second_looks import latency_questions
-from cyclescope.isa.dataflow import pairs
+from cyclescope.isa.dataflow import overwritten, pairs
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.variant import Kind, variant_of
 from cyclescope.measure.plan import Planner
@@ -52,3 +52,22 @@ def test_a_chain_of_jumps_is_always_compared_with_a_filled_one(form, pair, asked
     planner = Planner(table, lambda form: True)
     found = {variant_of(e.variant).kind for e in latency_questions(planner, table[form], timing)}
     assert (Kind.FILLED in found) is asked
+
+
+@pytest.mark.parametrize(
+    "form", ["ADD (M64, R64)", "VPEXPANDD_Z (XMM, K, XMM)", "LOOP (Rel8)", "POPCNT (R16, R16)"]
+)
+def test_what_is_asked_of_some_pairs_is_what_is_asked_of_them_among_all(form):
+    table = load_table("x86-64")
+    form, planner = table[form], Planner(table, lambda form: True)
+    every = [*pairs(form), *overwritten(form)]
+    latencies = tuple(
+        Latency(p.source.name, p.target.name, 5.0, 5.0, EXACT, 0.1, measured=5.0) for p in every
+    )
+    timing = FormTiming(form, {}, "ok", Throughput(0.5, 0.01, EXACT), latencies)
+    asked = [*planner.latency(form), *latency_questions(planner, form, timing)]
+    assert asked
+    for one in latencies:
+        ends = (one.source, one.target)
+        some = [*planner.latency(form, only=[ends]), *latency_questions(planner, form, timing, only=[ends])]
+        assert some == [experiment for experiment in asked if (experiment.source, experiment.target) == ends]
