@@ -128,6 +128,13 @@ def test_the_end_of_a_loop_is_a_slot(core):
 # --- the clock ------------------------------------------------------------------------------------
 
 
+def test_what_entering_the_clock_s_own_chains_takes_is_no_part_of_it(core):
+    """After other code each is entered more slowly, now and then; of both the second of two runs counts."""
+    found = core((CHAIN, 0), COUNTERS=0, EVICTED=30, rounds=40, want=12, target=20000.0)
+    cycles = [r.cycles for r in found.readings]
+    assert sum(cycles) / len(cycles) == pytest.approx(1.0, abs=0.001)
+
+
 def test_a_counter_of_cycles_counts_them(core):
     assert core(COUNTERS=1).ticks == 1.0
     assert core(COUNTERS=0).ticks == pytest.approx(0.7, rel=0.002)
