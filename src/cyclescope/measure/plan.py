@@ -224,11 +224,8 @@ class Planner:
 
     def with_values(self, state: MachineState, other: MachineState) -> MachineState:
         """A state whose vectors and memory hold what another one's do."""
-        return self._intern(
-            msgspec.structs.replace(
-                state, vector=other.vector, vectors=other.vectors, scalars=other.scalars, fill=other.fill
-            )
-        )
+        values = {name: getattr(other, name) for name in ("vector", "vectors", "scalars", "fill")}
+        return self._intern(msgspec.structs.replace(state, **values))
 
     def throughput(
         self, form: InstructionForm, done: Container[Key] = (), others: Streams = ()
