@@ -21,7 +21,7 @@ import msgspec
 from benchmarks.lib.common import Check, parser, present, table
 from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import BackendUnavailable, UsageError
-from cyclescope.formats.exchange import Request
+from cyclescope.formats.exchange import ImportRequest
 from cyclescope.formats.llvm.drafts import read
 from cyclescope.formats.llvm.scheduling import write
 from cyclescope.model.library import llvm_model
@@ -42,7 +42,7 @@ def drafted(model: MachineModel) -> MachineModel:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "draft.td"
         path.write_text(write(model).text, encoding="utf-8")
-        found = read(path, Request(f"draft of {model.name}", "draft.td", isa=model.isa)).model
+        found = read(path, ImportRequest(f"draft of {model.name}", "draft.td", isa=model.isa)).model
     return msgspec.structs.replace(found, core=msgspec.structs.replace(found.core, width_kind=""))
 
 

@@ -17,7 +17,7 @@ ADVICE = {
     "addresses": ("--addresses", "`Choice(addresses=...)`"),
     "arch": ("--arch", "`machine`"),
     "cc": ("--cc", "`compiler`"),
-    "column": ("--column", "`Request(column=...)`"),
+    "column": ("--column", "`ImportRequest(column=...)`"),
     "cpu": ("--cpu", "`cpu`"),
     "events": ("`cyclescope counters list`", "`cyclescope.host.events.named_events()`"),
     "evidence": ("`cyclescope show --evidence`", "`Store.evidence()`"),

@@ -10,6 +10,7 @@ import msgspec
 from cyclescope.errors import CyclescopeError
 from cyclescope.isa.dataflow import overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import Table
 from cyclescope.model.machine import ASSUMED, PUBLISHED, Core, FormCost, MachineModel, Operation, Provenance
 
@@ -49,7 +50,7 @@ class Imported(msgspec.Struct, frozen=True):
     refused: tuple[Item, ...] = ()
 
 
-class Request(msgspec.Struct, frozen=True):
+class ImportRequest(msgspec.Struct, frozen=True):
     """What the reader of a file has to know beside it.
 
     `machine` is the name that the model gets, `column` which machine of a file with several is meant,
@@ -59,7 +60,7 @@ class Request(msgspec.Struct, frozen=True):
     machine: str
     source: str
     column: str = ""
-    isa: str = "x86-64"
+    isa: str = DEFAULT
 
 
 def shortened(text: str, most: int = SHOWN) -> str:
@@ -97,7 +98,7 @@ def rate(text: object) -> float:
 class Draft:
     """A machine model in the making: what a file says of forms, and what of it was refused."""
 
-    def __init__(self, table: Table, request: Request) -> None:
+    def __init__(self, table: Table, request: ImportRequest) -> None:
         self.table = table
         self.request = request
         self.refused: list[Item] = []

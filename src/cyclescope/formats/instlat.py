@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cyclescope.formats.exchange import Draft, Imported, Request, cycles, rate
+from cyclescope.formats.exchange import Draft, Imported, ImportRequest, cycles, rate
 from cyclescope.formats.spelled import Spelling, by_spelling
 from cyclescope.formats.text import contents
 from cyclescope.isa.dataflow import pairs
@@ -32,7 +32,7 @@ IDIOM = 0.9  # cycles: a chain below one cycle a link is none
 _SAME = 1.05  # times the throughput: a chain no longer than that may show it instead of a latency
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """The instructions of a dump whose operands are a form's. Raises FormatError."""
     draft = Draft(load_table("x86-64"), request)
     forms = by_spelling(draft.table, _kind)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from cyclescope.formats.exchange import Draft, Imported, Request, cycles, rate
+from cyclescope.formats.exchange import Draft, Imported, ImportRequest, cycles, rate
 from cyclescope.formats.spelled import Spelling, by_spelling
 from cyclescope.formats.text import contents
 from cyclescope.isa.form import InstructionForm
@@ -25,14 +25,14 @@ _KINDS = {"R64": "r", "XMM": "x", "YMM": "y", "ZMM": "z"}
 Reading = tuple[str, str, str, str]  # mnemonic, operands, TP or LT, value
 
 
-def read_ibench(path: Path, request: Request) -> Imported:
+def read_ibench(path: Path, request: ImportRequest) -> Imported:
     """What ibench printed. Raises FormatError."""
     lines = contents(path).splitlines()
     found = (match for match in map(_IBENCH.match, lines) if match)
     return _read(((m[1], m[2] or "", m[3], m[4]) for m in found), request)
 
 
-def read_asmbench(path: Path, request: Request) -> Imported:
+def read_asmbench(path: Path, request: ImportRequest) -> Imported:
     """What asmbench printed. Raises FormatError."""
     return _read(_asmbench(contents(path).splitlines()), request)
 
@@ -47,7 +47,7 @@ def _asmbench(lines: Sequence[str]) -> Iterator[Reading]:
             name = _NAME.fullmatch(line)
 
 
-def _read(readings: Iterator[Reading], request: Request) -> Imported:
+def _read(readings: Iterator[Reading], request: ImportRequest) -> Imported:
     draft = Draft(load_table("x86-64"), request)
     forms = by_spelling(draft.table, _kind, backwards=True)
     for mnemonic, operands, quantity, value in readings:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cyclescope.errors import UsageError
-from cyclescope.formats.exchange import Exported, Imported, Request
+from cyclescope.formats.exchange import Exported, Imported, ImportRequest
 from cyclescope.formats.origin import LINES, XML, with_origin
 from cyclescope.model.machine import MachineModel
 
@@ -42,7 +42,7 @@ class Format(msgspec.Struct, frozen=True):
     is_several: bool = False
     has_results: bool = False
 
-    def read(self, path: Path, request: Request) -> Imported:
+    def read(self, path: Path, request: ImportRequest) -> Imported:
         """The model in a file. Raises FormatError and OSError."""
         found: Imported = _function(self.reader)(path, request)
         return found

@@ -17,8 +17,8 @@ from cyclescope.formats.exchange import (
     Exported,
     FormatError,
     Imported,
+    ImportRequest,
     Item,
-    Request,
     cycles,
     exact,
     rate,
@@ -85,7 +85,7 @@ def latencies(cost: FormCost) -> str:
     return ";".join(parts)
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """A table that `write` made. Ports are refused: their names run into each other. Raises FormatError."""
     rows = Rows(path)
     if not {"form", "throughput", "latency"} <= rows.columns:

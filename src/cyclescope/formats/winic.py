@@ -12,8 +12,8 @@ from cyclescope.formats.exchange import (
     Exported,
     FormatError,
     Imported,
+    ImportRequest,
     Item,
-    Request,
     cycles,
     exact,
     rate,
@@ -114,7 +114,7 @@ class _Entry(msgspec.Struct, rename="camel"):
     throughput: float | None = None
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """The entries of a file; ranges whose least is more than their most are refused, and so on."""
     table = load_table(request.isa)
     draft = Draft(table, request)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from cyclescope.formats.exchange import Draft, FormatError, Imported, Request, rate, shortened
+from cyclescope.formats.exchange import Draft, FormatError, Imported, ImportRequest, rate, shortened
 from cyclescope.formats.llvm.operands import tied_name
 from cyclescope.formats.text import Rows
 from cyclescope.formats.winic import add_latency, forms_by_name
@@ -22,7 +22,7 @@ COLUMNS = {"llvm_name", "value_min", "value_max"}
 _PAIR = "pair"
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """The values of a table. Raises FormatError."""
     rows = Rows(path)
     missing = COLUMNS - rows.columns

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from cyclescope.errors import UsageError
-from cyclescope.formats.exchange import Imported, Request, shortened
+from cyclescope.formats.exchange import Imported, ImportRequest, shortened
 from cyclescope.formats.registry import by_name, is_dump, of_contents
 from cyclescope.infer.host_model import stored_model
 from cyclescope.isa.registry import DEFAULT
@@ -39,7 +39,7 @@ def source(text: str, format_name: str = "", column: str = "", isa: str = DEFAUL
         return Imported(stored_model(path))
     chosen = by_name(format_name) if format_name else of_contents(path)
     _check_has_several(chosen.about, named, chosen.is_several)
-    found = chosen.read(path, Request(named or path.stem, path.name, named, isa))
+    found = chosen.read(path, ImportRequest(named or path.stem, path.name, named, isa))
     return msgspec.structs.replace(found, model=library.sound(found.model, str(path)))
 
 

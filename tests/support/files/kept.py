@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from cyclescope.formats.exchange import Request
+from cyclescope.formats.exchange import ImportRequest
 from cyclescope.formats.registry import FORMATS, by_name
 from cyclescope.model.facts import Fact
 from cyclescope.model.machine import FormCost, MachineModel
@@ -48,7 +48,7 @@ def again(model: MachineModel, name: str) -> MachineModel:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         path.write_text(by_name(name).write(model).text, encoding="utf-8")
-        return by_name(name).read(path, Request("again", "a file", isa=model.isa)).model
+        return by_name(name).read(path, ImportRequest("again", "a file", isa=model.isa)).model
 
 
 def _of_forms(model: MachineModel, found: MachineModel) -> Iterator[tuple[str, bool]]:

@@ -12,7 +12,7 @@ from cyclescope.formats.exchange import (
     SENTENCE,
     Draft,
     FormatError,
-    Request,
+    ImportRequest,
     cycles,
     rate,
     shortened,
@@ -41,7 +41,7 @@ def test_no_file_of_the_format(name, contents, tmp_path):
     path.write_text(contents)
     start = time.process_time()
     with pytest.raises(CyclescopeError) as caught:
-        by_name(name).read(path, Request("m", "file"))
+        by_name(name).read(path, ImportRequest("m", "file"))
     assert time.process_time() - start < 5
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500 + len(str(path))
@@ -52,14 +52,14 @@ def test_document_types_are_not_read(contents, tmp_path):
     path = tmp_path / "file.xml"
     path.write_text(contents)
     with pytest.raises(FormatError, match="document type"):
-        by_name("uops-info").read(path, Request("m", "file", column="SKL"))
+        by_name("uops-info").read(path, ImportRequest("m", "file", column="SKL"))
 
 
 def test_aliases_of_yaml_are_not_read(tmp_path):
     path = tmp_path / "file.yml"
     path.write_text(ALIASES)
     with pytest.raises(FormatError, match="aliases"):
-        by_name("osaca").read(path, Request("m", "file"))
+        by_name("osaca").read(path, ImportRequest("m", "file"))
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
@@ -67,14 +67,14 @@ def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "file.csv"
     path.write_text("form,throughput,latency\n" + "x,1,\n" * 100)
     with pytest.raises(FormatError, match="larger than"):
-        by_name("csv").read(path, Request("m", "file"))
+        by_name("csv").read(path, ImportRequest("m", "file"))
 
 
 def test_bytes_that_are_no_text(tmp_path):
     path = tmp_path / "file.csv"
     path.write_bytes(b"form,throughput,latency\n\xff\xfe,1,\n")
     with pytest.raises(FormatError, match="no UTF-8"):
-        by_name("csv").read(path, Request("m", "file"))
+        by_name("csv").read(path, ImportRequest("m", "file"))
 
 
 @pytest.mark.parametrize("given", ["nan", "inf", "-1", "-0.001", "1e9", "9.2e18", "", "three", "1 2", None])
@@ -103,7 +103,7 @@ def test_every_truncation_is_refused_or_read_in_part(name, tmp_path):
     for share in (0.1, 0.37, 0.8, 0.99):
         path.write_text(whole[: int(len(whole) * share)])
         try:
-            by_name(name).read(path, Request("m", "file"))
+            by_name(name).read(path, ImportRequest("m", "file"))
         except CyclescopeError as error:
             assert "\n" not in str(error)
 
@@ -121,7 +121,7 @@ def test_a_table_with_other_ends_of_lines(name, tmp_path):
     path = tmp_path / "file"
     imul = '"IMUL (R64, R64)","IMUL (R64, R64)",x,,1,1,'
     path.write_bytes(f'{head}\r"NIX (R8)","NIX (R8)",x,1,1,1,\r\n"a\nb",b,x,1,1,1,\n{imul}\n'.encode())
-    found = by_name(name).read(path, Request("m", "file"))
+    found = by_name(name).read(path, ImportRequest("m", "file"))
     assert found.model.forms["IMUL (R64, R64)"].throughput == 1
     assert [item.place.partition(":")[0] for item in found.refused] == ["line 2", "line 4"]
 
@@ -134,7 +134,7 @@ def test_a_cell_without_end_has_its_line(name, line, tmp_path):
     path = tmp_path / "file"
     path.write_text("\n".join(rows))
     with pytest.raises(FormatError, match=rf"file, line {line}: no row of a table \(field larger"):
-        by_name(name).read(path, Request("m", "file"))
+        by_name(name).read(path, ImportRequest("m", "file"))
 
 
 def test_what_is_refused_is_told_in_a_line(tmp_path):
@@ -144,7 +144,7 @@ def test_what_is_refused_is_told_in_a_line(tmp_path):
         "form,llvm,uops_info,throughput,slots,ports,confidence,latency,note\n"
         f'"IMUL (R64, R64)",,,1,1,,,{"[" * 5000}\x1b[2J,\n'
     )
-    (item,) = by_name("csv").read(path, Request("m", "file")).refused
+    (item,) = by_name("csv").read(path, ImportRequest("m", "file")).refused
     assert item.reason.endswith("is no latency")
     for told in (item.place, item.reason, item.detail):
         assert len(told) < 200
@@ -152,7 +152,7 @@ def test_what_is_refused_is_told_in_a_line(tmp_path):
 
 
 def test_a_reason_is_cut_where_it_is_kept():
-    draft = Draft(load_table("x86-64"), Request("m", "file"))
+    draft = Draft(load_table("x86-64"), ImportRequest("m", "file"))
     draft.refuse("place", "x" * 5000, "\n" * 5000)
     (item,) = draft.refused
     assert (len(item.reason), len(item.detail)) == (SENTENCE + 3, SENTENCE + 3)

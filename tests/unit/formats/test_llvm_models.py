@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cyclescope.errors import CyclescopeError
-from cyclescope.formats.exchange import FormatError, Request
+from cyclescope.formats.exchange import FormatError, ImportRequest
 from cyclescope.formats.llvm.dump import read
 from cyclescope.formats.llvm.patterns import opcode_pattern
 from cyclescope.model.check import problems
@@ -25,7 +25,7 @@ ADD, LOAD, MUL = "ADD_01 (R64, R64)", "ADD (R64, M64)", "IMUL (R64, R64)"
 def found(tmp_path, records=None, column="big"):
     path = tmp_path / "x86.json"
     path.write_text((records or target()).text())
-    return read(path, Request("m", "x86.json", column))
+    return read(path, ImportRequest("m", "x86.json", column))
 
 
 def ports(model, name):
@@ -171,7 +171,7 @@ def test_what_is_not_understood_is_told_and_the_rest_is_read(change, place, reas
 def test_what_is_no_output_of_llvm_tblgen(text, tmp_path):
     (tmp_path / "x").write_text(text)
     with pytest.raises(CyclescopeError):
-        read(tmp_path / "x", Request("m", "x", "big"))
+        read(tmp_path / "x", ImportRequest("m", "x", "big"))
 
 
 # --- patterns -----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cyclescope.errors import CyclescopeError
-from cyclescope.formats.exchange import Request
+from cyclescope.formats.exchange import ImportRequest
 from cyclescope.formats.llvm.drafts import read
 from cyclescope.formats.llvm.dump import read as read_dump
 from cyclescope.formats.llvm.scheduling import write
@@ -89,7 +89,7 @@ def test_nothing_from_outside_leaves_its_line():
 def again(text, tmp_path, isa="x86-64"):
     """The model of a draft as it is read."""
     (tmp_path / "read.td").write_text(text)
-    return read(tmp_path / "read.td", Request("again", "a draft", isa=isa)).model
+    return read(tmp_path / "read.td", ImportRequest("again", "a draft", isa=isa)).model
 
 
 def named(model):
@@ -197,7 +197,9 @@ def test_llvm_takes_it(isa, tblgen, tmp_path):
     assert len(found) == len(set(found)) > 2
     assert "Znver9Write0" in generated(text, "-gen-subtarget", tblgen, tmp_path)
     (tmp_path / "all.json").write_text(generated(text, "-dump-json", tblgen, tmp_path))
-    model = read_dump(tmp_path / "all.json", Request("again", "a draft", column="measured", isa=isa)).model
+    model = read_dump(
+        tmp_path / "all.json", ImportRequest("again", "a draft", column="measured", isa=isa)
+    ).model
     written = again(text, tmp_path, isa)
     assert named(model) == named(written)
 

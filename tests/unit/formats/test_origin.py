@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.formats.exchange import Request
+from cyclescope.formats.exchange import ImportRequest
 from cyclescope.formats.origin import digest
 from cyclescope.formats.registry import FORMATS, by_name, of_contents
 from cyclescope.host.cpuinfo import microcode
@@ -29,7 +29,7 @@ def test_files_say_what_they_are_from_and_are_read_again(name, tmp_path):
     path = tmp_path / "file"
     path.write_text(text)
     assert of_contents(path).name == name
-    again = by_name(name).read(path, Request("again", "file"))
+    again = by_name(name).read(path, ImportRequest("again", "file"))
     assert again.model.forms
 
 

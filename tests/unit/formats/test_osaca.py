@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import yaml
 
-from cyclescope.formats.exchange import Request
+from cyclescope.formats.exchange import ImportRequest
 from cyclescope.formats.osaca.operands import latency
 from cyclescope.formats.rates import EXPLAINED, with_rates
 from cyclescope.formats.registry import by_name
@@ -162,7 +162,7 @@ def test_what_has_no_known_ports_has_its_latency(tmp_path):
     assert left["SHLD (M64, R64, I8)"] == "its ports are not known", "OSACA makes it of the other and a store"
     path = tmp_path / "a.yml"
     path.write_text(by_name("osaca").write(msgspec.structs.replace(exchanged(1), forms=MOVES | forms)).text)
-    again = by_name("osaca").read(path, Request("a", "a.yml")).model.forms["SHLD (R64, R64, I8)"]
+    again = by_name("osaca").read(path, ImportRequest("a", "a.yml")).model.forms["SHLD (R64, R64, I8)"]
     assert again.operations is None
     assert (again.throughput, again.latencies["op2->op1"]) == (1.0, 3.0)
 
@@ -190,14 +190,14 @@ def test_what_osaca_composes_is_composed_when_it_is_read(tmp_path):
     text = by_name("osaca").write(msgspec.structs.replace(exchanged(1), forms=MOVES | forms)).text
     path = tmp_path / "model.yml"
     path.write_text(text)
-    found = by_name("osaca").read(path, Request("again", "a file")).model
+    found = by_name("osaca").read(path, ImportRequest("again", "a file")).model
     read = found.forms["ADDSD (XMM, M64)"]
     assert [found.ports[p] for op in read.operations for p in op.ports] == ["0", "1", "3", "4"]
     assert read.latencies["op1->op1"] == 2.0
     assert read.latencies["op2.address->op1"] == 8.0
     assert read.throughput == 0.5
     path.write_text(text.replace("load_throughput:", "load_elsewhere:"))
-    assert "ADDSD (XMM, M64)" not in by_name("osaca").read(path, Request("again", "a file")).model.forms
+    assert "ADDSD (XMM, M64)" not in by_name("osaca").read(path, ImportRequest("again", "a file")).model.forms
 
 
 def test_loads_whose_ports_do_not_exist_are_refused(tmp_path):
@@ -207,7 +207,7 @@ def test_loads_whose_ports_do_not_exist_are_refused(tmp_path):
     data["load_throughput"][0]["port_pressure"] = [[1.0, ["Q"]]]
     data["load_throughput"][1]["port_pressure"] = "many"
     path.write_text(yaml.safe_dump(data))
-    found = by_name("osaca").read(path, Request("again", "a file"))
+    found = by_name("osaca").read(path, ImportRequest("again", "a file"))
     assert {item.place for item in found.refused} == {"load 1", "load 2"}
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cyclescope.formats.exchange import FormatError, Request
+from cyclescope.formats.exchange import FormatError, ImportRequest
 from cyclescope.formats.registry import by_name, of_contents
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.remarks.timing import Idiom
@@ -54,7 +54,7 @@ XML = """<?xml version="1.0"?>
 def read(tmp_path, text, name, **more):
     path = tmp_path / "file"
     path.write_text(text, encoding="utf-8")
-    return by_name(name).read(path, Request("m", "a file", **more))
+    return by_name(name).read(path, ImportRequest("m", "a file", **more))
 
 
 def test_uops_info_as_published(tmp_path):

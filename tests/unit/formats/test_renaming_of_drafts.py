@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cyclescope.errors import CyclescopeError
-from cyclescope.formats.exchange import Request
+from cyclescope.formats.exchange import ImportRequest
 from cyclescope.formats.llvm.drafts import read
 from cyclescope.formats.llvm.renaming import BREAKING, MOVES, ZEROS, renaming
 from cyclescope.formats.llvm.scheduling import WIDTH, write
@@ -157,7 +157,7 @@ def test_forms_of_one_opcode_have_to_agree():
 
 def again(text, tmp_path):
     (tmp_path / "read.td").write_text(text)
-    return read(tmp_path / "read.td", Request("again", "a draft")).model
+    return read(tmp_path / "read.td", ImportRequest("again", "a draft")).model
 
 
 def test_drafts_give_it_back(tmp_path):

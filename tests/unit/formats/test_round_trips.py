@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from cyclescope.formats.exchange import FormatError, Request
+from cyclescope.formats.exchange import FormatError, ImportRequest
 from cyclescope.formats.osaca.operands import latency
 from cyclescope.formats.registry import FORMATS, by_name, of_contents
 from cyclescope.isa.table import load_table
@@ -26,7 +26,7 @@ KEPT = ("slots", "operations", "latencies", "throughput", "confidence", "idiom",
 def again(model: MachineModel, name: str, tmp_path) -> MachineModel:
     path = tmp_path / "file"
     path.write_text(by_name(name).write(model).text, encoding="utf-8")
-    return by_name(name).read(path, Request("again", "a file", isa=model.isa)).model
+    return by_name(name).read(path, ImportRequest("again", "a file", isa=model.isa)).model
 
 
 def kept(model: MachineModel, *fields: str) -> dict[str, tuple[object, ...]]:
@@ -188,7 +188,7 @@ def test_a_file_is_known_by_its_contents_and_what_is_read_is_a_sound_model(name,
     path = tmp_path / "anything"
     path.write_text(by_name(name).write(suited(name, 2)).text, encoding="utf-8")
     assert of_contents(path).name == name
-    found = by_name(name).read(path, Request("again", "a file")).model
+    found = by_name(name).read(path, ImportRequest("again", "a file")).model
     assert list(problems(found)) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.formats.exchange import FormatError, Request
+from cyclescope.formats.exchange import FormatError, ImportRequest
 from cyclescope.formats.registry import by_name
 from cyclescope.formats.slothy.spelling import spelling
 from cyclescope.model.machine import FormCost, Operation
@@ -120,7 +120,7 @@ def test_it_is_read_again_without_being_run(tmp_path):
              LOAD: cost(Operation((2, 3), 2), op2_op1=5.0)}  # fmt: skip
     path = tmp_path / "target.py"
     path.write_text("raise SystemExit\n" + by_name("slothy").write(model(**forms)).text)
-    found = by_name("slothy").read(path, Request("again", "a file", isa="aarch64")).model
+    found = by_name("slothy").read(path, ImportRequest("again", "a file", isa="aarch64")).model
     assert found.core.width == 6
     ranges = found.forms[MULTIPLY].ranges
     assert {"op2->op1", "op3->op1", "op4->op1"} <= ranges.keys()
@@ -140,7 +140,7 @@ def test_costs_that_cannot_be_are_refused(value, tmp_path):
     good = '"fmadd d, d, d, d": [[["P_0"]],1,4]'
     table = f'{{{good}, "ldr x, [x, #]": {value}}}'
     path.write_text(f"COSTS = json.loads(r'''{table}''')\n")
-    found = by_name("slothy").read(path, Request("m", "f", isa="aarch64"))
+    found = by_name("slothy").read(path, ImportRequest("m", "f", isa="aarch64"))
     assert list(found.model.forms) == [MULTIPLY]
     assert len(found.refused) == 1
 
@@ -149,4 +149,4 @@ def test_slothys_own_targets_are_refused(tmp_path):
     path = tmp_path / "cortex_a55.py"
     path.write_text("execution_units = {\n    vadd: ExecutionUnit.VEC0,\n}\n")
     with pytest.raises(FormatError, match="no table of costs"):
-        by_name("slothy").read(path, Request("m", "f"))
+        by_name("slothy").read(path, ImportRequest("m", "f"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from cyclescope.formats.exchange import Draft, FormatError, Imported, Request, cycles
+from cyclescope.formats.exchange import Draft, FormatError, Imported, ImportRequest, cycles
 from cyclescope.formats.llvm.classes import Advance, Processor, SchedulingClass, Write
 from cyclescope.formats.llvm.operands import opcode_forms
 from cyclescope.formats.llvm.renaming import IDIOMS, MEMBERS, UNLIMITED
@@ -55,7 +55,7 @@ _LET = re.compile(r"let (\w+) = (\d{1,6});")
 _DEFAULT = "ReadDefault"
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """The model of a draft. Raises FormatError."""
     draft = Draft(load_table(request.isa), request)
     found = _Draft(path)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from cyclescope.formats.exchange import MOST_CYCLES, Draft, FormatError, Imported, Request, shortened
+from cyclescope.formats.exchange import MOST_CYCLES, Draft, FormatError, Imported, ImportRequest, shortened
 from cyclescope.formats.llvm.classes import Advance, Processor, SchedulingClass, Write
 from cyclescope.formats.llvm.operands import opcode_forms
 from cyclescope.formats.llvm.patterns import opcode_pattern
@@ -43,7 +43,7 @@ _MOST_RESOURCES = 1000
 _NO_CLASS = "its instruction has no scheduling class in the model"
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """A model of a file: that of the column, of a CPU with this name, or the only one. Raises FormatError."""
     records = TargetRecords(path)
     name = _model(path, records, request.column)

@@ -18,8 +18,8 @@ from cyclescope.formats.exchange import (
     Exported,
     FormatError,
     Imported,
+    ImportRequest,
     Item,
-    Request,
     cycles,
     exact,
     rate,
@@ -183,7 +183,7 @@ class _Record(msgspec.Struct):
     error: str | None = ""
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """The records of a file. Raises FormatError.
 
     A latency is taken for a pair only where the form has no more than one that it can be.

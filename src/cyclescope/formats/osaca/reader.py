@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from cyclescope.formats.exchange import Draft, FormatError, Imported, Request, cycles, rate
+from cyclescope.formats.exchange import Draft, FormatError, Imported, ImportRequest, cycles, rate
 from cyclescope.formats.osaca.loads import add_composed, pressed
 from cyclescope.formats.osaca.operands import ANY, described, names
 from cyclescope.formats.yaml_text import document
@@ -41,7 +41,7 @@ class _File(msgspec.Struct):
     load_latency: dict[str, Any] = {}
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """The machine of a file. Raises FormatError."""
     try:
         file = msgspec.convert(document(path), _File)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from cyclescope.formats.exchange import Draft, FormatError, Imported, Request, cycles, operation
+from cyclescope.formats.exchange import Draft, FormatError, Imported, ImportRequest, cycles, operation
 from cyclescope.formats.slothy.spelling import spelling
 from cyclescope.formats.slothy.writer import END, ISA, MARK, Known
 from cyclescope.formats.text import contents
@@ -28,7 +28,7 @@ _UNIT = re.compile(r"P_\w{1,32}")
 _RATE = re.compile(r"(?m)^issue_rate = (\d{1,3})$")
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """The machine of a module. Raises FormatError."""
     text = contents(path)
     _, mark, rest = text.partition(MARK)

@@ -15,7 +15,7 @@ from cyclescope.formats.exchange import (
     Draft,
     FormatError,
     Imported,
-    Request,
+    ImportRequest,
     cycles,
     operation,
     rate,
@@ -34,7 +34,7 @@ _THROUGHPUTS = ("x_TP", "TP_unrolled", "TP_loop", "TP")
 _SAID = re.compile(r"([^=;]+)=([\d.e+-]+?)(?:\.\.([\d.e+-]+?))?(?:~([\d.e+-]+?)\.\.([\d.e+-]+?))?$")
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """The machine of a file that the request names, or its only one. Raises FormatError."""
     column = request.column or _only_machine(path)
     draft = Draft(load_table("x86-64"), request)

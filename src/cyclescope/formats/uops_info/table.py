@@ -13,7 +13,7 @@ from cyclescope.formats.exchange import (
     Draft,
     FormatError,
     Imported,
-    Request,
+    ImportRequest,
     cycles,
     operation,
     rate,
@@ -30,7 +30,7 @@ _ONE = re.compile(r"(≤?)([\d.]+)")
 _PORTS = re.compile(r"(\d+)\*(p|FP)([0-9A-Fa-f]+)")
 
 
-def read(path: Path, request: Request) -> Imported:
+def read(path: Path, request: ImportRequest) -> Imported:
     """The rows of a table. Raises FormatError."""
     rows = Rows(path)
     missing = COLUMNS - rows.columns
