@@ -189,7 +189,11 @@ def test_what_has_to_be_told_its_instruction_set_is():
 
 
 ASKS_FOR_FIELDS = re.compile(r"(?<!assert form)(?<!assert self\.form)\.bits is (not )?None")
+ASKS_FOR_TEMPLATE = re.compile(r"^(?!\s*assert).*\.encoding is (not )?None", re.MULTILINE)
 OF_FIELDS = ("isa/", "kernel/fixed_width/", "analyze/decode/fixed_width.py")  # what has fields of bits
+OF_TEMPLATES = (  # what encodes, or asks how long the code is
+    "isa/", "kernel/", "infer/ports/candidates.py", "model/check.py", "session/search/drawing.py",
+)  # fmt: skip
 
 
 def test_no_module_takes_a_form_without_fields_for_one_of_x86():
@@ -201,6 +205,11 @@ def test_no_module_takes_a_form_without_fields_for_one_of_x86():
         if ASKS_FOR_FIELDS.search(path.read_text())
     }
     assert found == set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if not str(path.relative_to(PACKAGE)).startswith(OF_TEMPLATES):
+            assert not ASKS_FOR_TEMPLATE.search(path.read_text()), path
+    assert ASKS_FOR_TEMPLATE.search("    if form.encoding is None:")
+    assert not ASKS_FOR_TEMPLATE.search("    assert form.encoding is not None")
     assert ASKS_FOR_FIELDS.search("if form.bits is None:")
     assert not ASKS_FOR_FIELDS.search("assert form.bits is not None")
 

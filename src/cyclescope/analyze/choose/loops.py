@@ -134,7 +134,7 @@ def _vector_bits(one: BlockInstruction) -> int:
     form = one.form
     if form is None:
         return 0
-    if form.encoding is None:  # fixed width
+    if form.has_fields:
         widths = [op.width or _SCALABLE for op in form.operands if op.file in ("v", "f")]
         return max(widths, default=0)
     if form.mnemonic.endswith(("SS", "SD")) and form.element in ("f32", "f64"):

@@ -74,9 +74,9 @@ def _elements(
 
 
 def _is_stack(one: BlockInstruction, position: int) -> bool:
-    """Whether x86 implies the access: PUSH, MOVS."""
+    """Whether the instruction implies the access, as PUSH and MOVS do; with fields, all are implicit."""
     assert one.form is not None
-    return one.form.encoding is not None and one.form.operands[position].implicit
+    return not one.form.has_fields and one.form.operands[position].implicit
 
 
 def _full(register: Register) -> Register:
