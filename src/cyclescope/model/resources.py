@@ -49,14 +49,16 @@ def busy_resources(model: MachineModel, mix: Mapping[str, float]) -> dict[str, f
 def resource_throughput(model: MachineModel, mix: Mapping[str, float]) -> tuple[float, str] | None:
     """Cycles that a mix takes by its fullest resource, and which it is; None where a form is not known.
 
-    Several forms together take longer by what an even use of the ports adds; of one alone that was measured.
+    Several forms together take longer by what an even use of the ports adds; of one alone that was measured,
+    and ports of which each gets one operation in a cycle are known to be used as well as that lets them.
     """
     bounds = resource_bounds(model, mix)
     if bounds is None:
         return None
     name, cycles = next(iter(bounds.items()))
     if model.core.evenness and len(mix) > 1:
-        even = even_throughput(_operations(model, mix) or ())
+        single = {*model.core.single}
+        even = even_throughput(op for op in _operations(model, mix) or () if not single.issuperset(op.ports))
         return more_evenly(cycles, even, model.core.evenness), name
     return cycles, name
 

@@ -97,6 +97,12 @@ def test_an_even_use_of_ports_adds_its_part_to_mixes_of_several_forms(mix, evenn
     assert resource_throughput(model, mix)[0] == pytest.approx(cycles)
 
 
+def test_an_even_use_adds_nothing_where_ports_get_one_operation_in_a_cycle():
+    core = Core(4, evenness=1.0, single=(0, 1))
+    mix = {"ADD": 2, "MUL": 1}
+    assert resource_throughput(msgspec.structs.replace(MODEL, core=core), mix)[0] == pytest.approx(1.5)
+
+
 def test_a_shared_unit_adds_up():
     assert resource_bounds(MODEL, {"SLOW": 2, "ADD": 1})["unit"] == 1.5
 
