@@ -138,6 +138,12 @@ def test_blocks_go_in_batches_and_progress_ends_with_all():
     assert told[-1][0] == told[-1][1] == PASSES * (BATCH + 5)
 
 
+def test_a_sample_is_a_hundred_calls_of_usual_copies():
+    entered, copies, a_cycle = 200, 1200, 3  # cycles, instructions, and how many of them a usual block has
+    calls = BlockEffort().target / (entered + copies / a_cycle)
+    assert 60 < calls < 200, "the first of them take longer; native/blocks.c makes a hundred at most"
+
+
 def test_passes_have_orders_of_their_own():
     seeds = []
 
