@@ -314,7 +314,8 @@ class PlacedCosts:
         """The cost in its surroundings."""
         cost = self.cost(form)
         assert cost is not None
-        cost = varied(form, settled(cost, self.ends), variant, self.units)
+        plain = settled(cost, self.ends)
+        cost = varied(form, plain, variant, self.units)
         if variant.indexed:
             cost = without(cost, self.plain_store)
         if variant.slower:
@@ -327,7 +328,7 @@ class PlacedCosts:
             cost = where_branches_are(cost, self._addition, self._plainly(self.behaviour.counted_as))
         if variant.latency is not None or variant.fused in FIRSTS:
             cost = msgspec.structs.replace(cost, eliminated=False)
-        return cost
+        return cost if cost.operations is plain.operations else self._shared.counted(cost)
 
     @cached_property
     def loading(self) -> frozenset[tuple[int, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import msgspec
 import pytest
 
 from cyclescope.analyze.cost.instruction import PlacedCosts
@@ -263,6 +264,24 @@ def test_what_counts_and_branches_is_executed_where_choices_are_if_that_was_foun
     elsewhere = predicted(text, loop=True, machine=changed(measured(*fused), **costs))
     assert elsewhere.port_cycles[:2] == pytest.approx((1 / 3, 1 / 3))
     assert found.port_cycles[:2] == pytest.approx(busy)
+
+
+@pytest.mark.parametrize(
+    ("text", "busy"), [("cmp rax, rbx; jne 0", {}), ("dec rax; jne 0", {"pb": 1.0, "pa,b,c": 1 / 3})]
+)
+def test_what_is_fused_keeps_those_sets_of_ports_busy_that_its_operations_are_on(text, busy):
+    """Comparisons with branches have a unit of their own, what counts and branches is on port 1."""
+    firsts, unknown = ("CMP_39 (R64, R64)", "DEC (R64)"), {"operations": None}
+    asked = Fact(FUSED_BRANCHES, fused_subject(firsts[0], "JZ (Rel8)"), CoreAnswer.VALUE, 0.0, 0.1)
+    counted = Fact(FUSED_BRANCHES, COUNTED_AMONG_CHOICES, CoreAnswer.VALUE, 1.0, 0.1)
+    fused = [Fact(FUSION, fused_subject(first, "JZ (Rel8)"), CoreAnswer.FUSED) for first in firsts]
+    machine = changed(
+        measured(*fused, asked, counted), JNZ_Rel8=unknown, JNZ_Rel32=unknown,
+        CMOVZ_R64_R64={"operations": (Operation((1,)),)},
+        CMP_39_R64_R64={"resources": {"pa,b,c": 1.0}}, DEC_R64={"resources": {"pa,b,c": 1.0}},
+    )  # fmt: skip
+    machine = msgspec.structs.replace(machine, resources={"pb": 1.0, "pa,b,c": 3.0})
+    assert predicted(text, loop=True, machine=machine).resources == pytest.approx(busy)
 
 
 def test_fusion_takes_a_slot_and_the_work_of_the_comparison():
