@@ -4,7 +4,7 @@
  * a before it, m for five cycles, longer beside a neighbour; d is an n that is slow to decode, once where the
  * core keeps it decoded, which it does for the loop that has had the most trips; s is an n that is slower by a factor
  * where the way into its loop happened to leave the core in its other state; u updates memory, for the u after it, which
- * a short loop learns to know by its register; f goes on behind the code, until that drains. A trip through a loop that
+ * a short loop learns to know by its register; w is a chain through memory that takes less in a loop's first trips; f goes on behind the code, until that drains. A trip through a loop that
  * fills the front end takes a whole number of cycles more, which depends on the loop's length and place, unless
  * it is long. A kernel that did not run last takes some cycles more to be entered, and so does, now and then, other code
  * of whose decoded instructions the kernel before it has taken the place. A neighbour takes from the
@@ -27,6 +27,9 @@
 #define UPDATE 7       /* cycles of a u, through memory, and of one that is known by its register */
 #define KNOWN 1
 #define LEARNED 24     /* of so many in a loop */
+#define STORED 8       /* cycles of a w, of which the first trips take two */
+#define FIRST_TRIPS 7
+#define SOONER 2
 #define DECODING 3     /* cycles more of a d */
 #define FLUSHING 50    /* cycles that an f takes when it has left the core */
 #define HERTZ 3.7e9
@@ -176,6 +179,7 @@ static double trip_of(const uint8_t *start, const uint8_t *end)
         alus += *p == 'c';
         chain += *p == 'a';
         memory += *p == 'm' ? FORWARDING : 0;
+        memory += *p == 'w' ? STORED : 0;
         updates += *p == 'u';
     }
     memory += updates * (updates > LEARNED ? UPDATE : KNOWN);
@@ -183,6 +187,15 @@ static double trip_of(const uint8_t *start, const uint8_t *end)
     if (slots < SHORT_LOOP)
         front = ceil(front) + (double)(((uintptr_t)start % PAGE_BYTES / 4 + (uintptr_t)(end - start) * 7) % 6);
     return fmax(front * share(1), chain * share(chained) + memory * share(stored));
+}
+
+/* What the first trips take less. */
+static double sooner(const uint8_t *start, const uint8_t *end, uint32_t trips)
+{
+    double less = 0;
+    for (const uint8_t *p = start; p < end; p++)
+        less += *p == 'w' ? SOONER : 0;
+    return less * (trips < FIRST_TRIPS ? trips : FIRST_TRIPS);
 }
 
 /* What the first trip takes longer. */
@@ -247,7 +260,7 @@ static void run(const uint8_t *code)
     if (*p == 'L') {
         memcpy(&distance, p + 1, 4);
         double trip = trip_of(p - distance, p) * state_of(code, p - distance, p);
-        pass(trips * trip + decoding(p - distance, p, trips) + chance(4));
+        pass(trips * trip + decoding(p - distance, p, trips) - sooner(p - distance, p, trips) + chance(4));
         for (const uint8_t *at = p - distance; at < p; at++)
             flushing += *at == 'f' ? FLUSHING * trips : 0;
         p += 5;

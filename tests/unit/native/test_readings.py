@@ -13,6 +13,7 @@ from tests.support.code.sampled import CHAIN, NOPS, WIDE, samples, wide
 
 STORES = "amaa"  # a chain through memory, of eight cycles
 FORWARDED, FORWARDING = "mm", 10  # cycles, of which a neighbour takes none
+STORED = 8  # cycles of a chain through memory, in all trips but the first ones
 UPDATES, UPDATE = "u", 7  # cycles of one, but in short loops
 ALUS = "c" * 6
 NEAR = ("nnnnnnnn", "n", "cccccc", "ccccccnn", "ccnn", "cccn", "nnnnn", "cn", "nnn")
@@ -348,6 +349,14 @@ def test_a_chain_is_one_long_loop(core):
     assert min(r.cycles for r in short.readings) > 1.1 * UPDATE
     lengths = {(r.short_units, r.long_units) for r in core((UPDATES, WATCHED | FAST)).readings}
     assert lengths == {(r.short_units, r.long_units) for r in short.readings}, "short loops are asked for"
+
+
+@pytest.mark.parametrize("body", ["w", "w" * 90])
+def test_what_the_first_trips_of_a_chain_take_is_no_part_of_it(core, body):
+    """A chain so long that two and six trips would take the time: both have those in which a core learns."""
+    found = core((body, WATCHED), rounds=4).readings
+    assert [r.cycles for r in found] == pytest.approx([STORED * len(body)] * 4, rel=0.002)
+    assert {r.trips for r in found} == {24}, "and no more than that"
 
 
 def test_the_end_of_a_chain_s_loop_is_hidden(core):
