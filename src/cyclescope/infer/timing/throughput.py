@@ -132,9 +132,10 @@ class ThroughputBuilder:
         return max((i for i, others in looks if AGREED * others < i < MUCH * others), default=0.0)
 
     def _trust(self, best: Record, main: Sequence[Record]) -> str:
-        """Confidence: less where all others are clearly slower, one was seen to be faster at times, or a look
-        at the same sequence, or a round of it, found another time: the core may be in a state that no
-        reading shows. Lines that are written to memory take what others leave of its bandwidth.
+        """Confidence: less where all others are clearly slower, one was seen to be faster at times, be it in
+        a single round, or a look at the same sequence found another time: the core may be in a state that
+        no reading shows. An index or slow values make nothing faster. Lines that are written to memory take
+        what others leave of its bandwidth.
         """
         found = confidence(best)
         others = [r.per_instance for r in main if r is not best]
@@ -143,8 +144,7 @@ class ThroughputBuilder:
         faster = any(r.per_instance < least for r in main if r.verdict in (UNSTABLE, NOISY))
         again = any(_is_apart(r, best) for r in main if _is_of_same(r, best))
         shared = self._streams_out  # memory, with whatever else runs
-        slow = [r for r in self.streams if r.kind is Kind.SLOW and best.kind is Kind.FAST]
-        was_faster = any(_was_faster(r, best) for r in (best, *slow))  # slow values take as long at least
+        was_faster = any(_was_faster(r, best) for r in (best, *self.streams) if r.kind is not Kind.SAME)
         doubtful = alone or faster or again or shared or was_faster
         return MEDIUM if found == HIGH and doubtful else found
 

@@ -1,4 +1,4 @@
-"""Throughputs of forms that read their destination: chains side by side do not wait for nothing."""
+"""What throughputs depend on: chains side by side do not wait for nothing, nor has a core only one state."""
 
 from __future__ import annotations
 
@@ -99,3 +99,18 @@ def test_sequences_with_emptied_masks_are_asked_for_once():
     planner = Planner(table, lambda form: True)
     asked = throughput_questions(planner, table[MASKS], timing(MASKS, *sequences({8: 1.8, 12: 1.8})))
     assert [e.variant for e in asked] == ["emptied x16"]
+
+
+@pytest.mark.parametrize(
+    ("variant", "fast", "expected"),
+    [
+        ("plain x16", 7.6, MEDIUM),
+        ("plain x16", 7.9, HIGH),  # noise
+        ("indexed x16", 7.6, MEDIUM),  # an index makes nothing faster
+        ("same register x16", 7.6, HIGH),  # an idiom does
+    ],
+)
+def test_one_round_of_any_sequence_that_was_faster_tells_of_another_state(variant, fast, expected):
+    rounds = (16.0, 16.0, 16.0, 2 * fast)
+    found = timing(WRITES, stream(8.0, "plain x8", 8), stream(16.0, variant, 16, rounds=rounds)).throughput
+    assert (found.value, found.confidence) == (1.0, expected)

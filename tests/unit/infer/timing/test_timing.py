@@ -249,7 +249,7 @@ def test_what_was_faster_at_times_makes_a_throughput_less_sure(cycles, verdict, 
     [
         ((2.0, 4.1), (2.02, 2.03, 4.0), (0.504, MEDIUM)),  # cycles of four instances
         ((4.0, 4.1), (2.0, 2.01, 2.02, 4.0), (0.502, MEDIUM)),
-        ((4.0, 4.1), (2.0, 2.01, 4.0), (1.0, HIGH)),  # two: by chance
+        ((4.0, 4.1), (2.0, 2.01, 4.0), (1.0, MEDIUM)),  # two: perhaps by chance
         ((2.0, 4.1), (2.01, 4.0), (1.0, MEDIUM)),  # one of its own is faster all the same
         ((3.95, 4.1), (3.94, 3.93, 4.0), (1.0, HIGH)),  # the same
         ((0.5, 4.1), (0.51, 0.51, 4.0), (1.0, MEDIUM)),  # faster than a NOP
