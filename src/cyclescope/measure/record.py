@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import deque
+from collections.abc import Collection, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -14,6 +16,8 @@ STABLE, UNSTABLE, NOISY, FAILED = "ok", "unstable", "noisy", "failed"
 LESS_THAN_NOTHING = -1.0  # cycles of a body: honest readings of nothing scatter by a tenth of that
 ERRORS = 2.0  # times the spread of a reading: 95 of 100 independent ones are within
 HALF_WITHIN = NormalDist().inv_cdf(0.75)  # standard deviations of a normal distribution: half of it is nearer
+NOISE_KEPT, NOISE_NEW = 1000, 50  # differences that say how noisy a session is; of them new ones
+TIMES_KNOWN = 100  # differences between two times that tell more than chance: the last five are the error
 FROM_BEST = (STABLE, UNSTABLE, NOISY, FAILED)  # each verdict is worse than those before
 
 
@@ -91,3 +95,39 @@ class Reading(NamedTuple):
     spread: float
     instances: int
     verdict: str = STABLE
+
+
+class RoundNoise:
+    """What two rounds of the same kernel differ by, relative, learned from those of a session: at one time,
+    and at two. `error` is what they may differ by until that is known.
+    """
+
+    def __init__(self, error: float) -> None:
+        self._rounds: deque[float] = deque(maxlen=NOISE_KEPT)
+        self._times: deque[float] = deque(maxlen=NOISE_KEPT)
+        self._new = 0
+        self._error = error
+
+    def note_rounds(self, apart: float) -> None:
+        """Learn from two rounds of a first visit to a kernel."""
+        self._rounds.append(apart)
+        self._new += 1
+
+    def note_times(self, apart: float, rounds: int) -> None:
+        """Learn from means of so many rounds of a kernel at two times."""
+        self._times.append(apart * math.sqrt(rounds))
+
+    @property
+    def error(self) -> float:
+        """What two rounds differ by at most in 95 of 100 cases: at one time, or at two where that is more."""
+        if self._new >= NOISE_NEW:
+            self._new = 0
+            times = _usual(self._times) if len(self._times) >= TIMES_KNOWN else 0.0
+            self._error = max(_usual(self._rounds), times)
+        return self._error
+
+
+def _usual(apart: Collection[float]) -> float:
+    """What 95 of 100 do not exceed, nor the next one in 95 of 100 cases."""
+    place = min(math.ceil(0.95 * (len(apart) + 1)), len(apart))
+    return sorted(apart)[place - 1]

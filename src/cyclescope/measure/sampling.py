@@ -31,7 +31,7 @@ from cyclescope.backend.base import (
 )
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.measure.plan import Experiment
-from cyclescope.measure.record import FAILED, LESS_THAN_NOTHING, NOISY, STABLE, UNSTABLE
+from cyclescope.measure.record import FAILED, LESS_THAN_NOTHING, NOISY, STABLE, UNSTABLE, RoundNoise
 
 AGREE = 0.02  # relative: rounds that differ by less are the same but for the noise
 GRAIN = 0.0005  # cycles: below this, two values are the same; 0.4 % of the fastest instruction
@@ -46,9 +46,9 @@ _MISSED = 3  # visits without a run that say nothing of a kernel
 CROWDED = 0.5  # share of samples beside neighbours: above, more of the same only takes time
 CROWDED_ROUNDS, CROWDED_TRIES = 4, 100  # rounds and tries then: a third of a full run's at most
 REMEMBERED = 200  # samples as which what was before counts in the share: some seconds
+SECOND_TIME = 100  # of so many experiments one is measured again: how far do two times differ?
 _SPACING = 4  # batches between two visits of an experiment
 EMULATED_EFFORT = Effort(rounds=1, want=1, maximum=1, target=200.0)  # times that mean nothing are taken once
-NOISE_KEPT, NOISE_NEW = 1000, 50  # kernels whose rounds say how noisy a session is; of them new ones
 
 
 class Unsettled(StrEnum):
@@ -240,38 +240,20 @@ def rejections(accepted: int, rejected: int, disturbed: int) -> str:
     return f"{rejected / tried:.0%} of samples rejected, {disturbed / tried:.0%} beside neighbours"
 
 
-class RoundNoise:
-    """What two rounds of the same kernel differ by, learned from those of a session."""
-
-    def __init__(self) -> None:
-        self._seen: deque[float] = deque(maxlen=NOISE_KEPT)
-        self._new = 0
-        self._error = AGREE  # until it is known: what they may differ by
-
-    def note(self, samples: Sequence[Sample]) -> None:
-        """Learn from a first visit to a kernel."""
-        values = [s.cycles for s in samples[:2] if s.status == OK]
-        if len(values) == 2 and agree(*values):
-            self._seen.append(abs(values[0] - values[1]) / max(*values, GRAIN))
-            self._new += 1
-
-    @property
-    def error(self) -> float:
-        """What two rounds differ by at most in 95 of 100 cases, relative."""
-        if self._new >= NOISE_NEW:
-            self._new = 0
-            self._error = sorted(self._seen)[math.ceil(0.95 * len(self._seen)) - 1]
-        return self._error
+def _apart(a: float, b: float) -> float:
+    """What two values differ by, relative."""
+    return abs(a - b) / max(a, b, GRAIN)
 
 
 class _Visit:
-    __slots__ = ("experiment", "missed", "ready", "samples")
+    __slots__ = ("before", "experiment", "missed", "ready", "samples")
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: Experiment, before: Measurement | None = None, ready: int = 0) -> None:
         self.experiment = experiment
+        self.before = before  # what it took, if it is measured again to see how far two times differ
         self.missed = 0  # visits in which it was not run
         self.samples: list[Sample] = []
-        self.ready = 0
+        self.ready = ready
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Take samples; a backend that did not come to a kernel is asked for it again, but not for ever.
@@ -301,8 +283,8 @@ class Sampler:
         if self._once:
             self._effort = EMULATED_EFFORT
         self._batch = batch
-        self._number = 0
-        self._noise = {True: RoundNoise(), False: RoundNoise()}  # of throughput kernels, and of chains
+        self._number = self._settled = 0
+        self._noise = {flag: RoundNoise(AGREE) for flag in (True, False)}  # of sequences, and of chains
         self.rejected = self.accepted = self.disturbed = 0
         self._company = 0.0  # share of samples beside neighbours, of late
 
@@ -339,6 +321,8 @@ class Sampler:
                 batch.append(_Visit(experiment))
                 if len(batch) >= most:
                     break
+        if not batch and all(visit.before is not None for visit in again):
+            again.clear()  # what is left tells nobody anything
         if not batch and not busy:
             batch = self._due(again, force=True)
         return batch
@@ -368,8 +352,22 @@ class Sampler:
             self.accepted += measurement.accepted
             self.rejected += measurement.rejected
             self.disturbed += measurement.disturbed
+            if visit.before is not None:
+                self._compare(visit, visit.before, measurement)
+                continue
             settled.append((visit.experiment, measurement))
+            self._settled += 1
+            if self._settled % SECOND_TIME == 0 and not self._once:
+                again.append(_Visit(visit.experiment, measurement, self._number + _SPACING))
         return settled
+
+    def _compare(self, visit: _Visit, first: Measurement, again: Measurement) -> None:
+        if first.verdict == STABLE == again.verdict:
+            rounds = min(len(first.rounds), len(again.rounds))
+            self._noise_of(visit).note_times(_apart(first.cycles, again.cycles), rounds)
+
+    def _noise_of(self, visit: _Visit) -> RoundNoise:
+        return self._noise[bool(visit.experiment.kernel.flags & CANARY)]
 
     @property
     def _is_crowded(self) -> bool:
@@ -384,9 +382,11 @@ class Sampler:
             self._company += weight * (sum(shares) / len(shares) - self._company)
 
     def _judged(self, visit: _Visit, samples: Sequence[Sample]) -> Measurement | None:
-        noise = self._noise[bool(visit.experiment.kernel.flags & CANARY)]
-        if not visit.samples:
-            noise.note(samples)
+        noise = self._noise_of(visit)
+        if not visit.samples and visit.before is None:
+            values = [s.cycles for s in samples[:2] if s.status == OK]
+            if len(values) == 2 and agree(*values):
+                noise.note_rounds(_apart(*values))
         visit.add(samples)
         if self._once:
             return once(visit.samples)

@@ -12,10 +12,12 @@ from cyclescope.backend.base import NOT_RUN, OK, SIGNAL, UNCLEAN, Capabilities, 
 from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LATENCY, Experiment
-from cyclescope.measure.record import FAILED, NOISY, STABLE
+from cyclescope.measure.record import FAILED, NOISY, STABLE, RoundNoise
 from cyclescope.measure.sampling import (
+    AGREE,
     CROWDED_ROUNDS,
     MOST_ROUNDS,
+    SECOND_TIME,
     Sampler,
 )
 
@@ -236,3 +238,57 @@ def test_when_neighbours_rest_all_rounds_are_there_again():
     rounds = {int(e.form.split()[1]): len(m.rounds) for e, m in settled}
     assert {rounds[number] for number in range(500, 600)} == {CROWDED_ROUNDS}
     assert {rounds[number] for number in range(1150, 1200)} == {MOST_ROUNDS}
+
+
+# --- how far readings differ --------------------------------------------------------------------
+
+
+def test_the_noise_of_a_session_is_learned_from_its_rounds():
+    noise = RoundNoise(AGREE)
+    assert noise.error == AGREE  # until it is known
+    for n in range(1, 101):
+        noise.note_rounds(n / 10000)
+    assert noise.error == pytest.approx(0.0096)
+
+
+@pytest.mark.parametrize(("known", "expected"), [(99, 0.001), (100, 0.004), (2000, 0.004)])
+def test_what_two_times_differ_by_counts_where_it_is_more(known, expected):
+    """By means of so many rounds, which differ less than rounds do."""
+    noise = RoundNoise(AGREE)
+    for _ in range(known):
+        noise.note_times(0.002, 4)
+    for _ in range(50):
+        noise.note_rounds(0.001)
+    assert noise.error == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("other", [clean(3.0), unclean(1.02)])
+def test_rounds_that_do_not_agree_tell_no_noise(other):
+    answers = Answers(lambda number, place: other if place == 1 else clean(1.0))
+    found = [m for batch in Sampler(answers, batch=20).measure(experiments(200)) for _, m in batch]
+    usual = {AGREE / 2 / count**0.5 for count in range(2, MOST_ROUNDS)}
+    spreads = [m.spread for m in found if m.verdict == STABLE]
+    assert len(spreads) == 200
+    assert all(min(abs(spread - one) for one in usual) < 1e-9 for spread in spreads)
+
+
+def test_one_of_a_hundred_is_measured_again_to_see_what_two_times_differ_by():
+    """Rounds of a visit agree; those of another one, some batches later, are half a percent longer."""
+    many = 150 * SECOND_TIME
+    answers = Answers(lambda number, place: clean(100.0 * (1 + 0.005 * (place > 1))))
+    found = [one for batch in Sampler(answers, batch=500).measure(experiments(many)) for one in batch]
+    assert len({e.form for e, _ in found}) == len(found) == many, "each is told once"
+    assert {m.cycles for _, m in found} == {100.0}, "by its first visit"
+    again = sum(rounds > 2 for rounds in answers.rounds.values())
+    assert many / 100 * 0.9 <= again <= many / 100
+    assert found[0][1].spread == pytest.approx(AGREE * 100 / 2 / 2**0.5)
+    assert 2 * found[-1][1].spread == pytest.approx(0.5, rel=0.01)
+
+
+def test_few_experiments_are_not_measured_again():
+    answers = Answers(lambda number, place: clean(1.0))
+    assert (
+        len([one for batch in Sampler(answers).measure(experiments(SECOND_TIME)) for one in batch])
+        == SECOND_TIME
+    )
+    assert set(answers.rounds.values()) == {2}

@@ -19,7 +19,6 @@ from cyclescope.measure.sampling import (
     DISTURBED,
     MOST_ROUNDS,
     PLACED,
-    RoundNoise,
     agree,
     low_cluster,
     once,
@@ -183,17 +182,6 @@ def test_why_a_reading_is_not_ok():
     assert summarise(disturbed).error == DISTURBED
     assert summarise([clean(4.0 * 1.1**n) for n in range(MOST_ROUNDS)]).error == DISAGREE
     assert summarise([clean(4.0)] * 2).error == ""
-
-
-def test_the_noise_of_a_session_is_learned_from_its_rounds():
-    noise = RoundNoise()
-    assert noise.error == AGREE  # until it is known
-    for n in range(1, 101):
-        noise.note([clean(1.0), clean(1.0 + n / 10000)])
-    assert noise.error == pytest.approx(0.0095, rel=0.01)
-    noise.note([clean(1.0), clean(3.0)])  # no noise: something else
-    noise.note([clean(1.0), unclean(1.02)])
-    assert noise.error == pytest.approx(0.0095, rel=0.01)
 
 
 def test_unclean_rounds_come_back_until_clean_ones_agree():
