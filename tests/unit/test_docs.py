@@ -16,6 +16,7 @@ import pytest
 import cyclescope
 from cyclescope import errors
 from cyclescope.cli.main import cli
+from cyclescope.isa.registry import isa_names
 from cyclescope.measure import sampling
 from cyclescope.model.library import summaries
 from cyclescope.probe.catalogue import PROBES
@@ -32,9 +33,10 @@ TOPS = (PACKAGE, ROOT, PACKAGE / "native")
 
 def is_there(name: str, folders: Iterable[str]) -> bool:
     """Whether a file is in the package or the repository, or in a folder that the page names."""
-    if "NAME" in name:
-        name = name.replace("NAME", "aarch64") if name.startswith(("isa", "kernel", "native", "host")) else ""
-    return not name or any((top / folder / name).exists() for top in TOPS for folder in folders)
+    if "NAME" in name and not name.startswith(("isa", "kernel", "native", "host")):
+        return True
+    names = {name.replace("NAME", isa) for isa in isa_names()}
+    return any((top / folder / one).exists() for top in TOPS for folder in folders for one in names)
 
 
 def lost(text: str) -> list[str]:

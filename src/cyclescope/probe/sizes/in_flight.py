@@ -56,7 +56,8 @@ _AGAIN = ("asked again", "third sweep", "fourth sweep")  # around the end, all i
 _ENDS = 2  # of these that have to agree: one may have had a neighbour from its beginning to its end
 _STAGES = 3 * (1 + len(_AGAIN))  # an end that is refuted is narrowed down and asked about anew
 _TARGETS = "cefg"  # registers that nothing reads
-_COARSE = (*dict.fromkeys(round(_FIRST * _STEP**n) for n in range(20)), MOST_IN_FLIGHT)
+_PLACES = math.ceil(math.log(MOST_IN_FLIGHT / _FIRST, _STEP))
+_COARSE = (*dict.fromkeys(round(_FIRST * _STEP**n) for n in range(_PLACES)), MOST_IN_FLIGHT)
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
