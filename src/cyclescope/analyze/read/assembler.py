@@ -24,9 +24,10 @@ from cyclescope.analyze.read.program import Function, JumpTable, Program, Statem
 from cyclescope.analyze.read.semicolons import without_comments, without_strings
 from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
+from cyclescope.host.uname import host_isa
 from cyclescope.isa.assembly.limits import Budget
 from cyclescope.isa.find.written import forms_of
-from cyclescope.isa.registry import DEFAULT, instruction_set
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
 from cyclescope.remarks.reading import ReadAs, at_line
 from cyclescope.remarks.remark import Remark
@@ -138,7 +139,7 @@ def _assembled(
     """The object file, and notes on what of the text is not in it."""
     found = tools(isa)
     if not found:
-        own = "as" if isa == DEFAULT else next(iter(instruction_set(isa).toolchain.gnu_names), "as")
+        own = "as" if isa == host_isa() else next(iter(instruction_set(isa).toolchain.gnu_names), "as")
         names = ", ".join((own, "clang", "llvm-mc", "zig"))
         raise BackendUnavailable(
             f"no assembler for {isa} found", f"install one of {names}, or give an object file or machine code"

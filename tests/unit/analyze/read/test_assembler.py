@@ -272,9 +272,14 @@ def test_an_option_that_is_refused_is_no_error_of_the_text(monkeypatch, tmp_path
         block("nop")
 
 
-def test_without_an_assembler_the_ways_out_are_named(monkeypatch):
+@pytest.mark.parametrize(("here", "named"), [("x86_64", "as"), ("aarch64", "x86_64-linux-gnu-as")])
+def test_without_an_assembler_the_ways_out_are_named(monkeypatch, here, named):
+    """The machine's own has a short name."""
     monkeypatch.setattr(assembler, "tools", lambda _: ())
-    with pytest.raises(BackendUnavailable, match="no assembler for x86-64 found: install one of as, clang"):
+    monkeypatch.setattr("platform.machine", lambda: here)
+    with pytest.raises(
+        BackendUnavailable, match=f"no assembler for x86-64 found: install one of {named}, clang"
+    ):
         block("nop")
 
 
