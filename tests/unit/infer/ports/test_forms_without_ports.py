@@ -244,7 +244,7 @@ def test_what_stands_beside_slow_forms_leaves_all_else_as_it_was_told(complete, 
         assert after.ports.facts.waits == read_approach(store, table).ports.facts.waits
         assert after.ports.facts.waits[rows[0][1]][slow] != 0
         again = taken_out(store, f"source = '{slow}' AND form != '{slow}'")
-        put_back(store, [(*again[0][:6], again[0][6] + 3.0, *again[0][7:])])
+        put_back(store, [(*again[0][:6], again[0][6] + 3.0, *again[0][7:]), *again[1:]])
         assert growing.read() is before
         assert after.ports.facts.waits == read_approach(store, table).ports.facts.waits
         put_back(store, [(0, slow, *rows[0][2:5], "x97", *rows[0][6:])])
