@@ -30,3 +30,4 @@ class StatedFrontEnd:
     told = FrontEndFacts.told
     slot_range = FrontEndFacts.slot_range
     waits = FrontEndFacts.waits
+    is_slowed_by_waiting = FrontEndFacts.is_slowed_by_waiting

@@ -21,6 +21,7 @@ from cyclescope.infer.ports.candidates import files_of, is_called_move, is_candi
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.isa.table import Table
+from cyclescope.kernel.stream import LENGTHS
 from cyclescope.measure.front_end import IDIOMS, MOVES
 from cyclescope.measure.front_end import NOPS as NOP_KIND
 from cyclescope.measure.ports import ALONE, INSTANCES, blocked
@@ -84,6 +85,14 @@ class FrontEndFacts:
         """
         parted = self.alone.get(form.id, 0.0) > INSTANCES * FREE * throughput
         return parted or bool(form.flags_read & form.flags_written)
+
+    def is_slowed_by_waiting(self, form: InstructionForm, throughput: float) -> bool:
+        """Whether that may be why a form is no faster.
+
+        Through a flag, or through registers that even the shortest sequence has too few of.
+        """
+        chained = self.alone.get(form.id, 0.0) > LENGTHS[0] * throughput / FREE
+        return chained or bool(form.flags_read & form.flags_written)
 
     # --- width -----------------------------------------------------------------------------------
 

@@ -380,7 +380,8 @@ class TimedJudge:
         """
         width = self.facts.front_end.width
         if runs_slower(known, slots, width, throughput, turns):
-            ports = throughput < DIVIDES and not self.facts.front_end.waits(form, throughput)
+            slowed = self.facts.front_end.is_slowed_by_waiting(form, throughput)
+            ports = throughput < DIVIDES and not slowed
             shown = [set(self.structure.sets.get(n, ())) for n in self.facts.confined.get(form.id, ())]
             unseen = ports and (not known or may_have_fewer(known, shown, slots, width, throughput))
             yield Usage.SLOWER.of(), LOW if unseen else MEDIUM
