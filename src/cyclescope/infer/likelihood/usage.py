@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Container, Mapping, Sequence
 from functools import cache, cached_property, partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,12 +19,11 @@ from cyclescope.infer.likelihood.arrays import Array, Counts, np
 from cyclescope.infer.likelihood.expected import Expected, begun, joined
 from cyclescope.infer.likelihood.explaining import UsageCandidate, multisets, operations_of
 from cyclescope.infer.likelihood.noise import MOST_TRIED, Look, Scatter, tail_of
-from cyclescope.infer.likelihood.readings import Asked, nats_of
+from cyclescope.infer.likelihood.readings import Asked, Unrelated, nats_of, unrelated_of
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
 Ports = tuple[int, ...]
-Weighed = tuple[Array, Array]  # nats of readings with every explanation, on time and with late results
 
 # What is believed before any reading, in nats against.
 EACH = 1.2  # a micro-operation more: of forms in tables of counters, one in three has the next higher number
@@ -45,12 +45,19 @@ KEPT, _WORTH = 12, 12.0  # candidates of a group, and nats by which they are wor
 NEGLIGIBLE = 8.0  # nats: less likely explanations have no share of the odds, one in three thousand
 _WHOLE = 0.25  # micro-operations: of many each class costs a whole number, within so much
 _COUNTED = 0.1  # micro-operations by which a count of all is off
-_STALLS = (1.0, 2.0, 3.0)  # cycles for which everything may stand still
 
 
 def most_needed(throughput: float) -> float:
     """Cycles that the ports of a form may need that was measured to take so many."""
     return _TOO_FAST * throughput + _ROUNDING
+
+
+class Weighed(NamedTuple):
+    """Nats of readings with every explanation, on time or with late results, and without any."""
+
+    on_time: Array
+    late: Array
+    unrelated: Unrelated
 
 
 class UsageSolver:
@@ -123,7 +130,8 @@ class UsageSolver:
             return wider.candidates(looks, throughput, slots, total, per_slot, beside, accesses)
         if least > limit:
             return self._many(lowest, throughput, slots, total, turns)
-        on_time, late = weighed or self.weighed([(looks, beside or {})])[0]
+        told = weighed or self.weighed([(looks, beside or {})])[0]
+        on_time, late = told.on_time, told.late
         nats = self._prior + np.minimum(on_time, late) + self._pairing(turns)
         if total is None:
             if self.counts or accesses:
@@ -136,7 +144,7 @@ class UsageSolver:
             for place in self._best(nats)
         ]
         held = max(lowest.values(), default=0.0)
-        other = self._other(looks, slots if total is None else math.inf)
+        other = UNRELATED + told.unrelated.nats(slots if total is None else math.inf)
         return sorted([*found, UsageCandidate(None, other, held)], key=lambda one: one.nats)
 
     # --- explanations ------------------------------------------------------------------------------
@@ -226,12 +234,14 @@ class UsageSolver:
 
         A micro-operation of a class whose results come late is as seldom on time as others are late.
         """
-        if not self.crowded:
-            never = np.full(len(self._multisets), np.inf)
-            return [(one, never) for one in nats_of(self.noise, self._expected, asked)]
-        both = [one + self._seldom for one in nats_of(self.noise, self._expected_both, asked)]
+        widths = {name: len(ports) for name, ports in self.blockers.items()}
+        others = unrelated_of(self.noise, widths, [looks for looks, _ in asked])
         half = len(self._multisets)
-        return [(one[:half], one[half:]) for one in both]
+        if not self.crowded:
+            never, alone = np.full(half, np.inf), nats_of(self.noise, self._expected, asked)
+            return [Weighed(one, never, other) for one, other in zip(alone, others, strict=True)]
+        both = [one + self._seldom for one in nats_of(self.noise, self._expected_both, asked)]
+        return [Weighed(one[:half], one[half:], other) for one, other in zip(both, others, strict=True)]
 
     @cached_property
     def _seldom(self) -> Array:
@@ -267,19 +277,6 @@ class UsageSolver:
     def _made_operations(self, place: int, turns: int) -> tuple[Operation, ...]:
         counts = zip(self.sets, map(int, self._multisets[place]), strict=True)
         return tuple(one for ports, count in counts for one in operations_of(ports, count, turns))
-
-    def _other(self, looks: Mapping[str, Sequence[Look]], slots: float) -> float:
-        """Nats of no micro-operations: the readings may be anything, or whole cycles of all classes."""
-        rows = [
-            (look.value, look.error, len(self.blockers[name]), 1 / len(some))
-            for name, some in looks.items() for look in some
-        ]  # fmt: skip
-        values, errors, sizes, weights = np.array(rows, dtype=np.float64).reshape(-1, 4).T.copy()
-        found = [weights @ self.noise.anything(errors)]
-        if len(looks) > 1 and sizes.max() > max(2.0, slots + 0.5):
-            stalls = np.multiply.outer(_STALLS, sizes)
-            found += [*(self.noise.costs(values, errors, stalls, tail_of(near=True, full=False)) @ weights)]
-        return UNRELATED + float(min(found))
 
     def _many(
         self, lowest: Mapping[str, float], throughput: float, slots: float, total: float | None, turns: int

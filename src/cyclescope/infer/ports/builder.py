@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from itertools import combinations
 from typing import Protocol
 
@@ -122,6 +122,7 @@ class PortBuilder:
         self.judge = judge
         self.facts = judge.facts
         self._known: dict[tuple[str, float | None], PortUsage] = {}
+        self._sureness = cache(self._share_of)  # many forms have the same ports
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -239,7 +240,7 @@ class PortBuilder:
             self._weights(confined), microcoded, tuple(filter(None, remarks)), late=best.late,
         )  # fmt: skip
 
-    def _sureness(self, ports: Sequence[int]) -> float:
+    def _share_of(self, ports: tuple[int, ...]) -> float:
         """Share of the odds that a set of ports has: that of the classes that it is of."""
         own, sets, sure = set(ports), self.structure.sets, self.facts.evidence.sure
         same = [sure.get(name, 1.0) for name, some in sets.items() if own == set(some)]

@@ -54,6 +54,7 @@ class MixModel:
         self.usages = usages
         self._late = frozenset(form for form, usage in usages.items() if usage.late)
         self._models: dict[tuple[frozenset[str], float], MachineModel] = {}
+        self._in_slots: dict[tuple[str, ...], float] = {}
         self._model = self._made(self._late, uneven)
 
     def _made(self, late: frozenset[str], uneven: float) -> MachineModel:
@@ -202,7 +203,14 @@ class MixModel:
             counts[form] = counts.get(form, 0.0) + 1.0
         bounds, leaving = busy_resources(model, counts), without | self._without
         busy = max((cycles for name, cycles in bounds.items() if name not in leaving), default=0.0)
-        return max(busy, _dispatched(model, forms))
+        return max(busy, self._dispatched(tuple(forms)))
+
+    def _dispatched(self, forms: tuple[str, ...]) -> float:
+        """Cycles that the front end takes for a mix, in all of the models alike."""
+        found = self._in_slots.get(forms)
+        if found is None:
+            found = self._in_slots[forms] = _dispatched(self._model, forms)
+        return found
 
     def matters(self, forms: Sequence[str], form: str, least: float) -> bool:
         """Whether the ports of a form decide: without its micro-operations the mix is so much faster."""

@@ -7,7 +7,7 @@ nothing reads what another form writes. Loads and stores have addresses of their
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 
 import msgspec
@@ -31,6 +31,7 @@ _WIDEST = 512  # bits of a vector
 _APART = frozenset(("x87", "mmx", "d3now"))  # share registers that others would spoil
 
 Forms = tuple[InstructionForm, ...]
+Touched = Set[Register]
 
 
 def mix_key(forms: Sequence[str], phase: str, order: int) -> Key:
@@ -70,6 +71,7 @@ class MixPlanner:
         self._dialect = plans.planner.dialect
         self._known = lru_cache()(self._parts)  # of the last mixes: each is drawn, doubted and made in turn
         self._starts: dict[str, tuple[MachineState, bytes]] = {}
+        self._known_touched: dict[tuple[str, tuple[int, ...]], tuple[Touched, Touched]] = {}
 
     def question(self, forms: Forms, phase: str, order: int) -> Question:
         """The experiment of a mix: `count` is how often its body has the mix."""
@@ -153,10 +155,19 @@ class MixPlanner:
         if not _updates(form) and block.writes:
             count = max(1, len(have) // sharing)
         some = have[:count]
-        reads = frozenset().union(*[self._dialect.read(form, one.registers) for one in some])
-        writes = frozenset().union(*[self._dialect.written(form, one.registers) for one in some])
+        touched = [self._touched(form, one.registers) for one in some]
+        reads = frozenset().union(*[reads for reads, _ in touched])
+        writes = frozenset().union(*[writes for _, writes in touched])
         ring = 0 if _counts_on_flags(form) else len(some)
         return MixPart(some, reads, writes, MachineState(()), b"", ring)
+
+    def _touched(self, form: InstructionForm, registers: tuple[int, ...]) -> tuple[Touched, Touched]:
+        """What an instance reads and writes: in many mixes a form has the same registers."""
+        found = self._known_touched.get((form.id, registers))
+        if found is None:
+            both = self._dialect.read(form, registers), self._dialect.written(form, registers)
+            found = self._known_touched[form.id, registers] = both
+        return found
 
     def _experiment(
         self, key: Key, forms: Forms, parts: dict[str, MixPart] | None, order: int
