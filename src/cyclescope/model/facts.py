@@ -75,9 +75,10 @@ ADDRESSING, FUSED_BRANCHES = "addressing", "fused-branches"
 MOVE_ELIMINATION, DEPENDENCY_BREAKING, ZERO_IDIOMS = "move-elimination", "dependency-breaking", "zero-idioms"
 """Probes whose facts are in drafts of scheduling models for LLVM."""
 
-VECTOR_STATES, SSE_IN_A_ROW = "vector-states", "SSE one after the other, upper halves set"
-ASKED_IN_A_ROW, ASKED_UPDATE = "ADDPS (XMM, XMM)", "ADD (M64, I8)"
-"""A probe whose facts are conditions of latencies, its subject for them, and the forms that are asked."""
+VECTOR_STATES, ASKED_IN_A_ROW, ASKED_UPDATE = "vector-states", "ADDPS (XMM, XMM)", "ADD (M64, I8)"
+SSE_IN_A_ROW, SSE_SIDE_BY_SIDE = "SSE one after the other", "8 of SSE side by side"
+UPPER_HALVES = {256: "upper halves set", 512: "upper halves of 512 bits set"}
+"""A probe whose facts are conditions of latencies, the forms that are asked, and parts of its subjects."""
 
 CLEARING = "VZEROUPPER"
 """What clears the upper halves of vectors: the same probe's subject for what chains take longer by it."""

@@ -84,9 +84,8 @@ class Timing(Meaning):
     IN_FLIGHT = "as fast as registers for what is in flight allow: {:.2f} with an index, for a cycle more"
 
     EXCEPTIONS = "floating-point exceptions raised: {}"
-    UPPER_HALVES = (
-        "{:.2f} cycles more from one to the next where the upper halves of the registers are set (probe {})"
-    )
+    CONSUMED = "{} cycles more to {} and back than in chains of each alone (probe {})"
+    UPPER_HALVES = "{} cycles more ({}) where the upper halves of registers of {} bits are set (probe {})"
     NOT_RENAMED = (
         "{} -> {}: {:.2f} where the data are not renamed, as where the base is written in between "
         "(probe {}, asked of {})"

@@ -3,14 +3,23 @@
 SSE keeps the upper halves of registers. Some cores save and restore all of them when instructions of the two
 kinds come in turn; others merge each result with the upper half that was there, for which it has to wait.
 That is told apart by chains of both kinds side by side, with one and with eight of each in turn, compared
-with the same all in VEX; and by SSE alone, behind upper halves that were set and behind VZEROUPPER.
+with the same all in VEX; and by SSE alone, behind upper halves that were set and behind VZEROUPPER. Those of
+512 bits may matter where those of 256 do not: a Zen 4 executes half as many SSE operations a cycle then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import ASKED_IN_A_ROW, CLEARING, SSE_IN_A_ROW, VECTOR_STATES, CoreAnswer
+from cyclescope.model.facts import (
+    ASKED_IN_A_ROW,
+    CLEARING,
+    SSE_IN_A_ROW,
+    SSE_SIDE_BY_SIDE,
+    UPPER_HALVES,
+    VECTOR_STATES,
+    CoreAnswer,
+)
 from cyclescope.probe.code import PARALLEL, KernelLine, written
 from cyclescope.probe.levels import is_higher, precise, steady
 from cyclescope.probe.question import (
@@ -31,10 +40,9 @@ _WAITS, _FREE = "waits", "free"
 _ISA, _CLEAR = "x86-64", CLEARING
 _SSE, _VEX_128 = f"{ASKED_IN_A_ROW}: @ c", "VADDPS (XMM, XMM, XMM): @ @ c"
 _WIDE = {128: _VEX_128, 256: "VADDPS (YMM, YMM, YMM): @ @ c", 512: "VADDPS (ZMM, ZMM, ZMM): @ @ c"}
-_SET = "VMOVUPS (YMM, M256): @ p"  # all of a register, the upper half as well
+_SET, _SET_512 = "VMOVUPS (YMM, M256): @ p", "VMOVUPS (ZMM, M512): @ p"  # the upper half as well
 _SLOW, _WRITE = "MULPS (XMM, XMM): @ c", "CVTDQ2PS (XMM, XMM): @ c"  # the second does not read the register
 _TARGETS = "abefghAB"  # of operations that do not wait for each other; c holds a number
-SIDE_BY_SIDE = f"{len(_TARGETS)} of SSE side by side, upper halves set"
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
@@ -70,13 +78,14 @@ def _turns(bits: int, narrow: str, count: int = 1, between: str = "") -> tuple[K
 
 def _alone() -> Iterator[ProbeCase]:
     """SSE without VEX but before it begins."""
-    for subject, targets in ((SSE_IN_A_ROW, "a"), (SIDE_BY_SIDE, _TARGETS)):
-        lines = _at(targets, _SSE)
-        points = (
-            _behind(_ASKED, lines, _at(targets, _SET)),
-            _behind(_BESIDE, lines, written(_ISA, _CLEAR)),
-        )
-        yield ProbeCase(subject, points)
+    for bits, before in ((256, _SET), (512, _SET_512)):
+        for how, targets in ((SSE_IN_A_ROW, "a"), (SSE_SIDE_BY_SIDE, _TARGETS)):
+            lines = _at(targets, _SSE)
+            points = (
+                _behind(_ASKED, lines, _at(targets, before)),
+                _behind(_BESIDE, lines, written(_ISA, _CLEAR)),
+            )
+            yield ProbeCase(f"{how}, {UPPER_HALVES[bits]}", points)
     for subject, before in (
         ("write by SSE, upper half set", _SET.replace("@", "a")),
         ("write by SSE, upper half cleared", _CLEAR),

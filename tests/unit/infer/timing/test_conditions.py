@@ -7,10 +7,22 @@ import pytest
 from cyclescope.infer.timing.conditions import with_conditions
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.table import load_table
-from cyclescope.model.facts import RENAMING, SSE_IN_A_ROW, VECTOR_STATES, CoreAnswer, Fact, MemoryWay
+from cyclescope.model.facts import (
+    CONSUMERS,
+    RENAMING,
+    SSE_IN_A_ROW,
+    SSE_SIDE_BY_SIDE,
+    UPPER_HALVES,
+    VECTOR_STATES,
+    CoreAnswer,
+    Fact,
+    MemoryWay,
+    consumer_subject,
+)
 
 TABLE = load_table("x86-64")
-UPPER = Fact(VECTOR_STATES, SSE_IN_A_ROW, CoreAnswer.VALUE, 1.0, 0.05, "cycles", "high")
+SUBJECT = f"{SSE_IN_A_ROW}, {UPPER_HALVES[256]}"
+UPPER = Fact(VECTOR_STATES, SUBJECT, CoreAnswer.VALUE, 1.0, 0.05, "cycles", "high")
 FORWARDED = Fact(RENAMING, MemoryWay.UPDATED, CoreAnswer.FORWARDED, 6.0, 0.1, "cycles", "high")
 
 
@@ -61,5 +73,40 @@ def test_where_the_core_renames_behind_a_write_of_the_base_nothing_is_told():
 def test_upper_halves_are_told_of_what_was_asked():
     assert notes("ADDPS (XMM, XMM)", [FORWARDED, UPPER]).startswith("1.00 cycles more")
     assert not notes("MULPS (XMM, XMM)", [UPPER])
-    none = Fact(VECTOR_STATES, SSE_IN_A_ROW, CoreAnswer.VALUE, 0.01, 0.05, "cycles", "high")
-    assert not notes("ADDPS (XMM, XMM)", [none])
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "told"),
+    [
+        (0.01, 0.06, "no cycles more"),
+        (0.01, 0.3, ""),  # half a cycle or none
+        (0.4, 0.06, ""),
+        (0.6, 0.06, "0.60 cycles more"),
+    ],
+)
+def test_what_was_asked_and_makes_no_difference_is_told(more, error, told):
+    fact = Fact(VECTOR_STATES, SUBJECT, CoreAnswer.VALUE, more, error, "cycles", "high")
+    found = notes("ADDPS (XMM, XMM)", [fact])
+    assert found.startswith(told) and bool(found) is bool(told)
+
+
+def test_what_is_slower_side_by_side_and_with_wider_registers_is_told_apart():
+    subject = f"{SSE_SIDE_BY_SIDE}, {UPPER_HALVES[512]}"
+    wider = Fact(VECTOR_STATES, subject, CoreAnswer.VALUE, 4.0, 0.06, "cycles", "high")
+    wanted = "4.00 cycles more (8 of SSE side by side) where the upper halves of registers of 512 bits"
+    assert notes("ADDPS (XMM, XMM)", [wider]).startswith(wanted)
+
+
+def test_consumers_are_told_of_both_forms_by_what_they_take_longer():
+    add, sub, mul, divide = (f"{name} (XMM, XMM)" for name in ("ADDSD", "SUBSD", "MULSD", "DIVSD"))
+    facts = [
+        Fact(CONSUMERS, consumer_subject(add, other), CoreAnswer.VALUE, more, 0.05, "cycles", "high")
+        for other, more in ((sub, 0.0), (mul, 1.0), (divide, 1.0))
+    ]
+    assert notes(add, facts) == (
+        f"no cycles more to {sub} and back than in chains of each alone (probe consumers) "
+        f"1.00 cycles more to {mul}, {divide} and back than in chains of each alone (probe consumers)"
+    )
+    assert notes(mul, facts).startswith(f"1.00 cycles more to {add} and back")
+    unknown = Fact(CONSUMERS, consumer_subject(add, mul), CoreAnswer.NONE, None, None, "", "")
+    assert not notes(add, [unknown])
