@@ -212,11 +212,15 @@ def _is_determined(latency: Latency) -> bool:
 
 
 def _range(latency: Latency) -> tuple[float, float] | None:
-    """What is proved of a pair that is not determined without a convention, or that has two values."""
+    """What is proved of a pair that is not determined without a convention, or that has two values.
+
+    The most of a pair that has no value is that of the convention: predictions count with it.
+    """
     if latency.min is None or latency.max is None:
         return None
     if latency.bounds is not None:
-        return latency.bounds
+        least, most = latency.bounds
+        return least, most if _is_determined(latency) else latency.max
     return None if latency.kind == EXACT and latency.min == latency.max else (latency.min, latency.max)
 
 

@@ -246,6 +246,7 @@ def latency(least, most, kind=EXACT, **more):
         (latency(3.0, 3.0), 3.0, None),
         (latency(7.0, 7.0, convention="loads", bounds=(2.0, 9.0)), 7.0, (2.0, 9.0)),
         (latency(3.0, 3.4, INTERVAL), None, (3.0, 3.4)),
+        (latency(6.0, 6.5, INTERVAL, convention="loads", bounds=(0.0, 13.9)), None, (0.0, 6.5)),
         (latency(0.0, 5.0, UPPER_BOUND), None, (0.0, 5.0)),
         (latency(9.0, 17.0, values={"fast": 9.0, "slow": 17.0}), None, (9.0, 17.0)),
         (latency(9.0, 9.0, values={"fast": 9.0, "slow": 9.0}), 9.0, None),
