@@ -26,7 +26,12 @@ class Assumed(Meaning):
     BORROWED_OF = "not measured, as {} of {} have them: {}"
     PORT_UNKNOWN = "the port usage of {} instruction is not known"
     PORTS_UNKNOWN = "the port usage of {} instructions is not known"
-    LOCKED = "locked instructions count as their plain forms, one after the other through memory"
+    SLOTS_UNKNOWN = (
+        "how many front-end slots these take is not known, it may be more than the one that counts: {}"
+    )
+    LOCKED = (
+        "locked instructions have the ports of their plain forms, and go one after the other through memory"
+    )
     STICKY = "what arithmetic adds to {} is not followed: {}"
     NO_TYPE = (
         "SEW and LMUL are not known, no one vsetvli or vsetivli with a legal type is in front: "

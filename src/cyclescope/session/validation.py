@@ -357,13 +357,15 @@ _ALIKE = 0.03  # relative: a bound that is so near to what was measured may be w
 def worst(part: ValidationSection, name: str, number: int) -> list[Miss]:
     """The blocks with the greatest relative errors of a predictor, too high or too low alike.
 
-    The error is what the greater of measured and predicted is more than the other.
+    What is predicted as nearly as bounds are told apart is no miss. The error is what the greater of measured
+    and predicted is more than the other.
     """
     rows = [(row, row.answers[name]) for row in part.clean if row.answers[name].cycles is not None]
-    ranked = sorted(rows, key=lambda pair: -_ratio(pair[0].timing.cycles, pair[1].cycles or 0.0))
+    off = [(_ratio(row.timing.cycles, answer.cycles or 0.0), row, answer) for row, answer in rows]
+    ranked = sorted((one for one in off if one[0] > 1 + _ALIKE), key=lambda one: -one[0])
     return [
         Miss(row, (answer.cycles or 0.0) / row.timing.cycles - 1, explained(row.timing.cycles, answer))
-        for row, answer in ranked[:number]
+        for _, row, answer in ranked[:number]
     ]
 
 

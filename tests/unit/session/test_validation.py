@@ -80,6 +80,7 @@ def test_a_core_predicts_itself(model, notion):
     assert one.accuracy.mape == pytest.approx(0, abs=1e-6)
     assert one.accuracy.kendall_tau == pytest.approx(1)
     assert one.accuracy.within_5 == one.accuracy.within_10 == 100
+    assert worst(found, SIMULATED, 10) == [], "what is predicted is no miss"
     assert one.failures == 0
     assert one.cpu_seconds_per_1000 > 0
 

@@ -89,6 +89,11 @@ def units(costs: Iterable[PlacedCost], sure: bool = False) -> dict[str, float]:
     return used
 
 
+def one_unit(costs: Iterable[PlacedCost]) -> float:
+    """Cycles if all that no port explains keeps the same unit busy, as divisions and square roots may."""
+    return sum([placed.alone for placed in costs if not placed.locked])
+
+
 def locked(costs: Iterable[PlacedCost], through_memory: float) -> float:
     """Cycles for locked instructions: each waits until the one before is in memory."""
     return sum([placed.locked for placed in costs]) * through_memory

@@ -175,4 +175,6 @@ class BlockBounds:
             FRONT_END: (self._sure_front_end, self.deciding[FRONT_END]),
         }
         most = max(upper or 0.0, self.cycles)
+        if IS_SLOW_ALONE in self._traits:
+            most = max(most, bounds.one_unit(self.costs))
         return interval(self.machine.provenance.kind, self.deciding, sure, self.lower, most)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from cyclescope.analyze.cost.instruction import PlacedCosts
+from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.system_registers import STICKY
@@ -33,11 +33,21 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     ports = sum(placed.unknown_ports for placed in graph.costs)
     if ports:
         yield (Assumed.PORT_UNKNOWN if ports == 1 else Assumed.PORTS_UNKNOWN).of(ports)
+    slots = [one for one, cost in zip(graph.instructions, graph.costs, strict=True) if _has_no_slots(cost)]
+    if slots:
+        yield Assumed.SLOTS_UNKNOWN.of(_places(slots))
     if any(is_locked(placed.form) for placed in graph.costs):
         yield Assumed.LOCKED.of()
     yield from _about_state(graph)
     if (types := instruction_set(costs.machine.isa).vector_types) is not None:
         yield from _about_vectors(graph.instructions, costs, types)
+
+
+def _has_no_slots(placed: PlacedCost) -> bool:
+    """Whether the model says nothing of front-end slots, of what takes some of its own."""
+    cost, variant = placed.cost, placed.variant
+    said = cost.slots is not None or cost.slot_range is not None or bool(cost.operations)
+    return not (said or cost.eliminated or variant.idiom or variant.fused)
 
 
 def _about_latencies(graph: Graph, costs: PlacedCosts) -> Iterator[Remark]:

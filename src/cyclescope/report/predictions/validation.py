@@ -128,11 +128,12 @@ def _tau(value: float | None) -> str:
 
 def _worst_lines(part: ValidationSection, most: int) -> Iterable[str]:
     name = main_predictor(part)
-    if not name or not most:
+    misses = worst(part, name, most) if name else []
+    if not misses:
         return
     yield ""
     yield f"the blocks that {name} is furthest off on"
-    for miss in worst(part, name, most):
+    for miss in misses:
         yield f"  {one_line(miss.row)}: {miss.error:+.0%}; {miss.explanation.replace('_', ' ')}"
         yield f"      {shortened(miss.row.text)}"
 

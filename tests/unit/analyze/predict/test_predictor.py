@@ -256,6 +256,10 @@ def test_what_was_assumed_is_said():
     notes = Predictor(machine).predict(block("imul rax, rbx")).notes
     assert any(note.startswith("1 dependency has no latency") for note in notes)  # of RAX, to the flags
     assert any("port usage of 1 instruction" in note for note in notes)
+    assert not any("front-end slots" in note for note in notes)
+    machine = changed(toy(), IMUL_R64_R64={"slots": None, "operations": None})
+    notes = Predictor(machine).predict(block("add rcx, rbx; imul rax, rbx")).notes
+    assert any("front-end slots" in note and note.endswith("line 2") for note in notes)
     assert predict("imul rax, rbx").notes == ()
 
 

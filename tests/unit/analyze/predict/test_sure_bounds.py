@@ -51,6 +51,14 @@ def test_what_is_only_known_to_be_at_most_so_is_no_lower_bound():
     assert (most.cycles, most.lower) == (5, 1)
 
 
+def test_different_forms_that_no_port_explains_may_keep_the_same_unit_busy():
+    """As divisions and square roots do: what that would take is in the interval."""
+    costs = {"IMUL_R64_R64": {"throughput": 6.0}, "VADDPD_YMM_YMM_YMM": {"throughput": 4.0}}
+    machine = changed(toy(), **{name: {"operations": None, **cost} for name, cost in costs.items()})
+    found = Predictor(machine).predict(block("imul rax, rbx; vaddpd ymm0, ymm1, ymm2"))
+    assert (found.cycles, found.lower, found.interval[1]) == (6, 6, 10)
+
+
 def test_what_locked_instructions_take_alone_is_no_lower_bound():
     """They wait for stores: beside others it may be less."""
     costs = {name: {"throughput": 7.5} for name in ("ADD_LOCK_M64_R64", "ADD_M64_R64")}
