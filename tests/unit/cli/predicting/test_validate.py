@@ -80,9 +80,14 @@ def test_the_text_has_every_table(cyclescope, opened, blocks):
     out = cyclescope("validate", "--blocks", blocks, *OWN).out
     for words in (
         "measured on MadeByHand", "copies without a loop: 5 tried, 5 clean", "loops of one copy: 5 tried",
-        "MAPE", "tau", "by kind of instructions", "by number of instructions", "by bound", "furthest off on",
+        "MAPE", "tau", "by kind of instructions", "by number of instructions", "by bound",
     ):  # fmt: skip
         assert words in out
+    assert "furthest off on" not in out, "the core of the model is predicted to the last digit"
+
+
+def test_blocks_that_another_core_is_off_on_are_listed(cyclescope, opened, blocks):
+    assert "furthest off on" in cyclescope("validate", "--blocks", blocks, "--arch", "atom").out
 
 
 def test_one_notion_and_a_sample(cyclescope, opened, blocks):
