@@ -151,10 +151,11 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     `slots` are front-end slots; `slot_range` is the least and the most, if they vary (microcode) or could not
     be measured exactly. `latencies` has cycles by `source->target`, operands named as the instruction table
     names them; `ranges` has what is proved, the least and the most, of pairs whose value is not determined or
-    rests on a convention. `with_room` has the cycles of pairs that take less while the scheduler is not full;
-    `latencies` has those in a chain alone. `throughput` is the measured reciprocal throughput in cycles,
-    `throughput_error` its error, `throughput_most` an upper bound, if it could only be measured together with
-    other instructions, `indexed_throughput` the measured one with an index in the address, where it is more.
+    rests on a convention; where there is no value, the most is that of the convention. `with_room` has the
+    cycles of pairs that take less while the scheduler is not full; `latencies` has those in a chain alone.
+    `throughput` is the measured reciprocal throughput in cycles, `throughput_error` its error,
+    `throughput_most` an upper bound, if it could only be measured together with other instructions,
+    `indexed_throughput` the measured one with an index in the address, where it is more.
     `operations` is None where the port usage is not known, empty where no port is needed.
     `resources` has cycles by resource name. `alternatives` are other port usages that the experiments do not
     rule out. `eliminated` marks moves that the renamer executes; `idiom` says what happens with one register

@@ -85,7 +85,7 @@ class Timing(Meaning):
 
     EXCEPTIONS = "floating-point exceptions raised: {}"
     CONSUMED = "{} cycles more to {} and back than in chains of each alone (probe {})"
-    UPPER_HALVES = "{} cycles more ({}) where the upper halves of registers of {} bits are set (probe {})"
+    UPPER_HALVES = "{}: {} cycles more where the upper halves of registers of {} bits are set (probe {})"
     NOT_RENAMED = (
         "{} -> {}: {:.2f} where the data are not renamed, as where the base is written in between "
         "(probe {}, asked of {})"

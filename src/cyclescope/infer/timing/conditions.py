@@ -70,7 +70,7 @@ def _asked(facts: Sequence[Fact]) -> Iterator[tuple[str, str]]:
             continue
         if fact.probe == VECTOR_STATES and (state := _UPPER_HALVES.get(fact.subject)):
             how, bits = state
-            yield ASKED_IN_A_ROW, Timing.UPPER_HALVES.of(more, how, bits, fact.probe).text
+            yield ASKED_IN_A_ROW, Timing.UPPER_HALVES.of(how, more, bits, fact.probe).text
         elif fact.probe == CONSUMERS:
             first, second = consumer_forms(fact.subject)
             others.setdefault((first, more), []).append(second)

@@ -138,12 +138,19 @@ class MemoryPassing:
         return self._learns(one) and (fact is None or fact.answer is not CoreAnswer.RENAMED)
 
     def _subject(self, one: StoredLoad) -> str:
-        """What was asked of a way: in a short loop, if that was asked."""
+        """What was asked of a way: in a short loop, if that was asked.
+
+        Where nothing is known of a base that was written in between, another base stands for it if the core
+        knows that one there.
+        """
         if one.way is MemoryWay.STACK_UPDATED and one.way not in self._ways:
             return str(MemoryWay.STACK)
         if one.way is MemoryWay.BASE and self._learns(one):
             return transfer_subject(WHOLE_REGISTER, LOOPED)
         short = IN_SHORT_LOOPS.get(one.way) if one.few else None
+        other = self._ways.get(MemoryWay.OTHER_SHORT)
+        if short and short not in self._ways and other is not None and other.answer is CoreAnswer.RENAMED:
+            short = MemoryWay.OTHER_SHORT
         return str(short if short in self._ways else one.way)
 
     def _renamed(self, one: StoredLoad) -> float | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from cyclescope.model.facts import CoreAnswer, Fact
+from cyclescope.model.facts import SSE_SIDE_BY_SIDE, UPPER_HALVES, VECTOR_STATES, CoreAnswer, Fact
 from cyclescope.report.tables import aligned
 from cyclescope.report.words import printable
 
@@ -123,7 +123,8 @@ _CARD: tuple[tuple[str, tuple[_Number | _Counts, ...]], ...] = (
             _Number("atomic addition", "atomics", _each("at one place", "LOCK ADD", "LDADD", "AMOADD")),
             _Number("fence", "atomics", _each("by itself", "MFENCE", "DMB ISH", "FENCE RW, RW")),
             _Number("subnormal product", "special-values", ("multiplication, subnormal result",)),
-            _Number("VEX and SSE in turn", "vector-states", ("VEX of 256 bits and SSE in turn",)),
+            _Number("VEX and SSE in turn", VECTOR_STATES, ("VEX of 256 bits and SSE in turn",)),
+            _Number("8 SSE, 512 bits set", VECTOR_STATES, (f"{SSE_SIDE_BY_SIDE}, {UPPER_HALVES[512]}",)),
         ),
     ),
 )  # fmt: skip

@@ -71,17 +71,17 @@ def test_where_the_core_renames_behind_a_write_of_the_base_nothing_is_told():
 
 
 def test_upper_halves_are_told_of_what_was_asked():
-    assert notes("ADDPS (XMM, XMM)", [FORWARDED, UPPER]).startswith("1.00 cycles more")
+    assert notes("ADDPS (XMM, XMM)", [FORWARDED, UPPER]).startswith(f"{SSE_IN_A_ROW}: 1.00 cycles more")
     assert not notes("MULPS (XMM, XMM)", [UPPER])
 
 
 @pytest.mark.parametrize(
     ("more", "error", "told"),
     [
-        (0.01, 0.06, "no cycles more"),
+        (0.01, 0.06, f"{SSE_IN_A_ROW}: no cycles more"),
         (0.01, 0.3, ""),  # half a cycle or none
         (0.4, 0.06, ""),
-        (0.6, 0.06, "0.60 cycles more"),
+        (0.6, 0.06, f"{SSE_IN_A_ROW}: 0.60 cycles more"),
     ],
 )
 def test_what_was_asked_and_makes_no_difference_is_told(more, error, told):
@@ -93,7 +93,7 @@ def test_what_was_asked_and_makes_no_difference_is_told(more, error, told):
 def test_what_is_slower_side_by_side_and_with_wider_registers_is_told_apart():
     subject = f"{SSE_SIDE_BY_SIDE}, {UPPER_HALVES[512]}"
     wider = Fact(VECTOR_STATES, subject, CoreAnswer.VALUE, 4.0, 0.06, "cycles", "high")
-    wanted = "4.00 cycles more (8 of SSE side by side) where the upper halves of registers of 512 bits"
+    wanted = "8 of SSE side by side: 4.00 cycles more where the upper halves of registers of 512 bits"
     assert notes("ADDPS (XMM, XMM)", [wider]).startswith(wanted)
 
 

@@ -117,6 +117,17 @@ def test_what_is_renamed_by_one_register_is_forwarded_by_another(load, cycles):
     assert DEALT.cycles(load) == cycles
 
 
+@pytest.mark.parametrize(("other", "cycles"), [(0.2, 0.2), (7.1, 6.0), (None, 6.0)])
+def test_what_a_short_loop_knows_by_another_base_it_knows_by_the_same(other, cycles):
+    """What has no answer is as what is harder to know, if a core knows that; else as in long loops."""
+    more = () if other is None else (way(MemoryWay.OTHER_SHORT, other),)
+    found = MemoryPassing(
+        (way(MemoryWay.BASE, 0.0), way(MemoryWay.UPDATED, 6.0), size(64, 64, 0, 7.1), *more)
+    )
+    assert found.cycles(StoredLoad(64, 64, 0, MemoryWay.UPDATED, few=True)) == cycles
+    assert found.cycles(StoredLoad(64, 64, 0, MemoryWay.UPDATED)) == 6.0
+
+
 PARTS = MemoryPassing((  # as a Zen 5: parts of what was stored are renamed, too
     way(MemoryWay.BASE, 0.0), way(MemoryWay.REWRITTEN, 7.0), way(forwarding_subject(64, 32, 0), 0.0),
     size(64, 64, 0, 7.1), size(64, 32, 0, 7.1), size(64, 32, 4, 7.1),
