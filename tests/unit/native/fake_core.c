@@ -68,10 +68,13 @@ static int disturbed(void)
     return !(moves && shared->disturbed >= moves) && phase >= from && phase < until;
 }
 
-/* By how much what fills the front end is slower now: by the whole, or unevenly, and the chain a little too. */
+/* By how much what fills the front end is slower now: by the whole, or unevenly, and the chain a little too. What
+ * comes back with a period may keep pace with what is measured: a neighbour does not. */
 static double share(double chain)
 {
-    double part = uneven ? fabs(sin(floor(seconds_now() * 1e6 * uneven) * 7.3)) : 1;
+    uint32_t drawn = (uint32_t)(seconds_now() * 1e6 * uneven) * 2654435761u;
+    drawn = (drawn ^ drawn >> 15) * 2246822519u;
+    double part = uneven ? fabs(sin(drawn >> 16)) : 1;
     return disturbed() ? 1 + (slower - 1) * part * chain : 1;
 }
 

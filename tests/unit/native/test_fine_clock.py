@@ -78,10 +78,23 @@ def test_a_frequency_that_jumps_is_followed_beside_every_sample(core, seed):
         assert off(found, bodies)[-1] < 0.011
 
 
+@pytest.mark.parametrize("evicted", [36, 82])
+def test_a_chain_that_is_entered_later_is_no_other_frequency(core, evicted, seed):
+    """Each second time, behind a kernel that took the place of its decoded instructions."""
+    bodies = CHAIN, "aaa", NOPS, ALUS
+    kernels = (CHAIN, 0), ("aaa", 0), *wide(NOPS, ALUS)
+    found = core(*kernels, **FINE, JITTER=3, EVICTED=evicted, rounds=40, SEED=seed)
+    assert {r.status for r in found.readings} == {OK}
+    assert sum(r.rejected for r in found.readings) < 0.1 * samples(found)
+    assert off(found, bodies)[-1] < 0.011
+
+
 def test_what_a_neighbour_changes_is_no_scatter_of_the_clock(core, seed):
-    """Uneven, by up to a fifth: of the canaries that it slows by less than 5 % some pass, and no others."""
-    options = {"SLOWER": 1.2, "UNEVEN": 1.7, "NOP": 0.125}
-    assert core(*wide(NOPS), **FINE, **options, JITTER=3, rounds=4, SEED=seed).clean < 0.145
+    """Uneven, by up to a fifth: of the canaries that it slows by less than 5 % some pass, and no others.
+    How many meet its quick moments depends on its pace."""
+    options = FINE | {"SLOWER": 1.2, "NOP": 0.125, "JITTER": 3, "rounds": 4, "SEED": seed}
+    clean = sorted(core(*wide(NOPS), **options, UNEVEN=0.5 + pace / 7).clean for pace in range(21))
+    assert clean[10] < 0.2, clean
 
 
 def test_all_that_is_known_of_the_clock_outlives_a_worker():
