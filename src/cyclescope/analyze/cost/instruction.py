@@ -177,8 +177,8 @@ class PlacedCost(CostWays, frozen=True, dict=True):
 
     @property
     def unknown_ports(self) -> bool:
-        """Whether the model does not know the port usage."""
-        return self.cost.operations is None
+        """Whether the model does not know the port usage; that of a fused pair is told of its first."""
+        return self.cost.operations is None and not self.variant.is_second
 
 
 class PlacedCosts:

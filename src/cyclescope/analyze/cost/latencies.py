@@ -46,6 +46,11 @@ class CostVariant(msgspec.Struct, frozen=True):
     pointed: bool = False
 
     @property
+    def is_second(self) -> bool:
+        """Whether it is the second of a fused pair: what both need is told of the first."""
+        return self.fused == SECOND
+
+    @property
     def changes_latencies(self) -> bool:
         """Whether latencies are others than those of the form's cost."""
         return bool(

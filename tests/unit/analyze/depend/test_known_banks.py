@@ -370,10 +370,15 @@ def test_what_is_fused_with_a_branch_keeps_its_ports_where_those_of_branches_are
     fused = Fact(FUSION, fused_subject("CMP_39 (R64, R64)", "JZ (Rel8)"), CoreAnswer.FUSED)
     text = "cmp rax, rbx; cmp rcx, rbx; jne 0"
     known, unknown = {"operations": (Operation((2,)),)}, {"operations": None}
-    machines = (changed(measured(fused), JNZ_Rel8=one, JNZ_Rel32=one) for one in (known, unknown))
+    machines = [changed(measured(fused), JNZ_Rel8=one, JNZ_Rel32=one) for one in (known, unknown)]
     found = [predicted(text, loop=True, machine=one) for one in machines]
     assert [sum(one.port_cycles) for one in found] == [2, 2]
     assert [one.port_cycles[2] for one in found] == [pytest.approx(1), pytest.approx(2 / 3)]
+    for one in found:  # what a pair needs is told of its first
+        assert one.instructions[-1].remarks == ("fused",)
+        assert not any("port usage" in note for note in one.notes)
+    alone = predicted("nop; jne 0", loop=True, machine=machines[1])
+    assert alone.instructions[-1].remarks == ("ports unknown",)
 
 
 @pytest.mark.parametrize(
