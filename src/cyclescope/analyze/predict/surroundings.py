@@ -40,9 +40,10 @@ class Remarks:
 
 
 def steps(graph: Graph, path: Path | CarriedChain | None) -> dict[int, float]:
-    """Cycles by instruction that the nodes of a path add."""
+    """Cycles by instruction that the nodes of a path add, those of one through several iterations in each."""
     found: dict[int, float] = {}
     if path is not None:
+        iterations = path.iterations if isinstance(path, CarriedChain) else 1
         for node, cycles in zip(path.nodes, path.steps, strict=True):
-            found[graph.owner[node]] = found.get(graph.owner[node], 0.0) + cycles
+            found[graph.owner[node]] = found.get(graph.owner[node], 0.0) + cycles / iterations
     return found

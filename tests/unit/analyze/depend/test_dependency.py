@@ -74,7 +74,10 @@ def test_registers(text, cycles):
 
 
 def test_a_chain_over_two_iterations_counts_half():
-    assert chains("mov rcx, rax; mov rax, rbx; imul rcx, rcx; mov rbx, rcx") == [(3, 2, (1, 3, 4, 2))]
+    text = "mov rcx, rax; mov rax, rbx; imul rcx, rcx; mov rbx, rcx"
+    assert chains(text) == [(3, 2, (1, 3, 4, 2))]
+    rows = [row.loop_carried for row in predict(text).instructions]
+    assert rows == [0.5, 0.5, 1.5, 0.5]  # of one iteration
 
 
 def test_eliminated_moves_take_no_time():
