@@ -173,7 +173,7 @@ class Readout:
             timing = timing_of(form, records, circumstances.links, self.planner, outcome, stopped or damaged)
             if circumstances.emulated:
                 timing = without_cycles(timing)
-            if timing.status == "SIGILL":
+            if timing.status not in ("ok", NOT_RUN):
                 reason = self.planner.dialect.unmeasurable(form)
                 timing = explained(form, timing, circumstances.features, reason)
             yield timing
@@ -211,17 +211,19 @@ def _stopped(timing: FormTiming) -> FormTiming:
 def explained(
     form: InstructionForm, timing: FormTiming, announced: Sequence[str] | None, reason: str
 ) -> FormTiming:
-    """With the extensions that the CPU lacks in the status of a form that it does not execute.
+    """With what is known of it in the status of a form that cannot be run alone.
 
-    `reason` is why user space cannot measure it: a CPU that lacks nothing may refuse for that.
+    Those are the extensions that the CPU lacks, if it does not execute the form, or else `reason`: why user
+    space cannot measure it, for which a CPU that lacks nothing may refuse, or code end elsewhere.
     """
-    if timing.status != "SIGILL" or announced is None:
+    refused = timing.status == "SIGILL"
+    if refused and announced is None:
         return timing
-    missing = lacking(form.features, announced)
+    missing = lacking(form.features, announced or ()) if refused else ()
     why = Timing.LACKS.of(", ".join(missing)).text if missing else reason
     if not why:
         return timing
-    return msgspec.structs.replace(timing, status=f"SIGILL: {why}", lacks=tuple(missing))
+    return msgspec.structs.replace(timing, status=f"{timing.status}: {why}", lacks=tuple(missing))
 
 
 def grouped(store: Store, forms: Sequence[InstructionForm]) -> Iterator[tuple[InstructionForm, list[Record]]]:

@@ -1,4 +1,4 @@
-"""Why a CPU did not execute a form: an extension that it lacks, or what user space has to be granted."""
+"""Why a form cannot be run alone: an extension that the CPU lacks, or what user space has to be granted."""
 
 from __future__ import annotations
 
@@ -33,3 +33,20 @@ def test_why_a_form_was_refused(form_id, announced, status):
     assert told.lacks == tuple(name for name in AMX if name not in (announced or AMX) and "lacks" in status)
     found = told.status
     assert found.startswith(status) and (found == "SIGILL") == (status == "SIGILL")
+
+
+@pytest.mark.parametrize(
+    ("form_id", "told"),
+    [
+        ("LOOP_O16 (Rel8)", "a branch with 16-bit operand size leaves the address space"),
+        ("CALL_NEAR (M80)", "far control flow"),
+        ("IMUL (R64, M64)", ""),
+    ],
+)
+@pytest.mark.parametrize("announced", [None, ["BASE"]])
+def test_why_a_form_faults_is_said_beside_the_signal(form_id, told, announced):
+    form = load_table("x86-64")[form_id]
+    timing = FormTiming(form_id, {}, "SIGSEGV at 0x3", None, ())
+    found = explained(form, timing, announced, unmeasurable(form))
+    assert found.status == ("SIGSEGV at 0x3" + (f": {told}" if told else ""))
+    assert found.lacks == ()
