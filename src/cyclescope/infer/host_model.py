@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -220,6 +221,29 @@ def _renew(campaign: Campaign) -> None:
     made = list(campaign.readout(forms).without_ports())
     if not store.unreadable:
         renew_results(store.path, state, ground, made)
+
+
+@contextmanager
+def facts_alone(store: Store) -> Iterator[None]:
+    """While nothing but facts, and the readings that they rest on, is written into a store.
+
+    What is kept beside it stays as it was: results rest on no fact, and the model gets the new ones.
+    """
+    kept = _has_kept(store.path) and is_current(results_file(store.path), store.path)
+    yield
+    if kept:
+        _renew_facts(store)
+
+
+def _renew_facts(store: Store) -> None:
+    from cyclescope.infer.machine_model import with_facts
+
+    store.settle()
+    state = state_of(store.path)
+    with suppress(CyclescopeError, OSError):  # else it is made anew by whoever wants it
+        model = with_facts(read_model(_kept_file(store.path)), store.facts(), load_table(store.isa))
+        _keep(model, store.path, state)
+        os.utime(results_file(store.path), ns=(state, state))
 
 
 def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> list[FormTiming]:

@@ -30,8 +30,10 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.sampling import rejections
+from cyclescope.measure.sessions import PROBE
 from cyclescope.measure.store import Store
 from cyclescope.model.check import impossible_forms
+from cyclescope.model.facts import SCHEDULER, Fact
 from cyclescope.model.machine import ASSUMED, MEASURED, Core, FormCost, MachineModel, Provenance
 from cyclescope.remarks.model import Cost, Origin
 from cyclescope.remarks.remark import LISTED, NOTHING, Remark, together
@@ -83,14 +85,29 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
     core = _core(costs, table, readout)
     names = ports.names if ports else ()
     provenance = _provenance(store, ports, core, gaps)
-    asked = tuple(fact for fact in store.facts() if fact.is_resolved)
     calibration = readout.verdicts.calibration if ports is not None and readout.verdicts else None
     model = _possible(MachineModel(
-        store.machine, table.isa, provenance, core, names, costs, capacities,
-        facts=asked, calibration=calibration,
+        store.machine, table.isa, provenance, core, names, costs, capacities, calibration=calibration,
     ))  # fmt: skip
-    way = NOT_TOLD if core.in_order else scheduling_of(model, asked, table)
-    return msgspec.structs.replace(model, core=way.of(core))
+    return with_facts(model, store.facts(), table)
+
+
+def with_facts(model: MachineModel, facts: Iterable[Fact], table: Table) -> MachineModel:
+    """The model with what probes found of its core in place of what it had.
+
+    How the core schedules is computed where the readings that tell it are others than before.
+    """
+    asked = tuple(fact for fact in facts if fact.is_resolved)
+    found = msgspec.structs.replace(model, facts=asked)
+    if _of_scheduler(asked) == _of_scheduler(model.facts):
+        return found
+    plain = msgspec.structs.replace(found, core=NOT_TOLD.of(found.core))
+    way = NOT_TOLD if plain.core.in_order else scheduling_of(plain, asked, table)
+    return msgspec.structs.replace(plain, core=way.of(plain.core))
+
+
+def _of_scheduler(facts: Iterable[Fact]) -> dict[str, Fact]:
+    return {fact.subject: fact for fact in facts if fact.probe == SCHEDULER}
 
 
 def _possible(model: MachineModel) -> MachineModel:
@@ -274,6 +291,7 @@ def _latency(costs: Mapping[str, FormCost], form: InstructionForm, source: str, 
 
 def _provenance(store: Store, ports: PortBuilder | None, core: Core, gaps: Gaps) -> Provenance:
     sessions = store.sessions()
+    sessions = [one for one in sessions if not _asks_alone(one)] or sessions
     last = sessions[-1] if sessions else {}
     brand = str(last.get("brand") or store.machine)
     return Provenance(
@@ -281,6 +299,12 @@ def _provenance(store: Store, ports: PortBuilder | None, core: Core, gaps: Gaps)
         missing=tuple(gap.text for gap in gaps.notes(store)),
         notes=(*map(str, _notes(ports, core, gaps)), *map(_conditions, sessions[-LISTED:])),
     )  # fmt: skip
+
+
+def _asks_alone(session: Mapping[str, object]) -> bool:
+    """Whether a session asked probes, and measured no form: the model's costs are not of its day."""
+    asked = session.get("asked")
+    return isinstance(asked, dict) and asked.get("what") == [PROBE]
 
 
 def _notes(ports: PortBuilder | None, core: Core, gaps: Gaps) -> Iterator[Remark]:

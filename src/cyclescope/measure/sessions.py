@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from cyclescope.measure.rows import RowReader, conditions_of
 
+PROBE = "probe"  # what sessions ask for that ask probes alone
+
 
 class Sessions:
     """The sessions of a database; the one that began last is written with its first measurement."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -18,9 +18,11 @@ from cyclescope.host.identity import Hypervisor
 from cyclescope.host.spent import cpu_seconds
 from cyclescope.host.topology import Topology, read_topology
 from cyclescope.infer.api import calibrated, conditions, open_backend
+from cyclescope.infer.host_model import facts_alone
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.database import default_store
+from cyclescope.measure.sessions import PROBE
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.code import instruction
@@ -95,9 +97,9 @@ class Session:
         return self._kept(Store(self.path, self.machine, isa=self.table.isa), probes, quick)
 
     def _kept(self, kept: Store, probes: Sequence[Probe], quick: bool) -> Iterator[Asked]:
-        with closing(kept) as store:
-            asked = {"what": ["probe"], "forms": [probe.name for probe in probes]}
-            started = time.strftime("%Y-%m-%dT%H:%M:%S")
+        with closing(kept) as store, facts_alone(store):
+            asked = {"what": [PROBE], "forms": [probe.name for probe in probes]}
+            started = datetime.now(UTC).isoformat(timespec="seconds")
             store.begin_session(started, self._told | {"asked": asked, "finished": True})
             for found in self._ask(probes, quick):
                 known = [fact for fact in found.facts if not fact.unfinished]  # it replaces no answer

@@ -5,20 +5,32 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import BackendUnavailable, StoreError, UsageError
-from cyclescope.infer import host_model, kept
+from cyclescope.infer import host_model, kept, machine_model
+from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.digest import DIGESTED, digest
+from cyclescope.infer.host_model import facts_alone, stored_model, stored_results
+from cyclescope.infer.scheduler import Scheduling
 from cyclescope.measure.database import default_store
-from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
+from cyclescope.measure.sessions import PROBE
+from cyclescope.measure.store import Store
+from cyclescope.model.facts import SCHEDULER, CoreAnswer, Fact
+from cyclescope.model.machine import MEASURED, STATIC, Core, MachineModel, Provenance
 from cyclescope.model.schema import write_model
 from cyclescope.remarks.model import Origin
 from cyclescope.session.machines import load_model
 from tests.support.made.machine import Machine
 
+FORMS = ("IMUL (R64, R64)", "MOV (R64, M64)", "MOV (M64, R64)")
+FOUND = Fact("move-elimination", "MOV_89 (R64, R64)", CoreAnswer.ELIMINATED, 0.0, 0.1)
+READ = Fact(SCHEDULER, "subject", CoreAnswer.VALUE, 1.0, 0.1)
 VERSION = host_model.__version__
 OUTDATED = Origin.OUTDATED.of("").text
 
@@ -188,3 +200,89 @@ def test_other_names_are_those_of_shipped_machines():
     assert load_model("SKYLAKE").name == "skylake"
     with pytest.raises(UsageError, match="did you mean"):
         load_model("skylak")
+
+
+# --- a store into which nothing but answers of probes is written --------------------------------------
+
+
+@pytest.fixture
+def store(table, tmp_path):
+    """A store with some forms, whose results and model are kept."""
+    path = tmp_path / "store.sqlite"
+    with closing(SimulatedBackend(load_model("skylake"))) as backend, closing(Store(path, "made")) as opened:
+        request = Request(tuple(table[name] for name in FORMS), frozenset(("throughput", "latency")))
+        Campaign(table, backend, opened).run(request, {"brand": "Made by hand"})
+    with closing(Store(path, readonly=True)) as opened:
+        stored_results(opened)
+    return path
+
+
+@pytest.fixture
+def builds(monkeypatch):
+    """One for each model that is made anew."""
+    made = []
+    monkeypatch.setattr(host_model, "_made", lambda store: made.append(store) or pytest.fail("made anew"))
+    return made
+
+
+def asked(path, *facts):
+    with closing(Store(path, "made")) as opened, facts_alone(opened):
+        opened.begin_session("2026-12-31T00:00:00+00:00", {"asked": {"what": [PROBE], "forms": []}})
+        for fact in facts:
+            opened.write_probe(fact.probe, [fact], ())
+
+
+def test_the_model_gets_the_facts_and_is_not_made_anew(store, builds):
+    before = stored_model(store)
+    asked(store, FOUND)
+    assert stored_model(store) == msgspec.structs.replace(before, facts=(FOUND,))
+    with closing(Store(store, readonly=True)) as opened:
+        assert len(stored_results(opened)[0]) > len(FORMS)
+    assert builds == []
+
+
+def test_it_is_the_model_that_would_be_made_of_the_store(store, table):
+    asked(store, FOUND)
+    with closing(Store(store, readonly=True)) as opened:
+        assert machine_model.build_model(opened, table).facts == stored_model(store).facts
+        assert machine_model.build_model(opened, table).provenance.date == stored_model(store).provenance.date
+
+
+def test_costs_are_of_the_day_when_they_were_measured(store, table):
+    day = stored_model(store).provenance.date
+    asked(store, FOUND)
+    with closing(Store(store, readonly=True)) as opened:
+        again = machine_model.build_model(opened, table).provenance
+    assert day and again.date == day
+    assert not any("2026-12-31" in note for note in again.notes)
+
+
+def test_how_the_core_schedules_is_computed_from_other_readings_alone(store, builds, monkeypatch):
+    told = []
+    monkeypatch.setattr(machine_model, "scheduling_of", lambda *_: told.append(1) or Scheduling(STATIC))
+    asked(store, READ)
+    assert (stored_model(store).core.binding, told) == (STATIC, [1])
+    asked(store, FOUND)
+    assert (stored_model(store).core.binding, told) == (STATIC, [1])
+    assert builds == []
+
+
+def test_what_was_out_of_date_before_is_made_anew(store):
+    with closing(Store(store, "made")) as opened:
+        opened.write_note("something", "else")
+        opened.settle()
+    asked(store, FOUND)
+    kept = host_model._kept_file(store)
+    assert not host_model.is_current(kept, store)
+    assert stored_model(store).facts == (FOUND,)
+
+
+def test_a_session_that_is_broken_off_renews_nothing(store):
+    def broken_off():
+        with closing(Store(store, "made")) as opened, facts_alone(opened):
+            opened.write_probe(FOUND.probe, [FOUND], ())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken_off()
+    assert stored_model(store).facts == (FOUND,)
