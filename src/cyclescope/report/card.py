@@ -93,13 +93,15 @@ def _ports(timing: FormTiming) -> list[str]:
 
 def _slots(timing: FormTiming) -> str:
     if timing.slots is not None:
-        return f"{timing.slots:g} front-end slots"
+        return _slot_count(timing.slots)
     if timing.slot_range is None:
         return "slots unknown"
     least, most = timing.slot_range
-    return (
-        f"probably {least:g} front-end slots" if least == most else f"{least:g} to {most:g} front-end slots"
-    )
+    return f"probably {_slot_count(least)}" if least == most else f"{least:g} to {_slot_count(most)}"
+
+
+def _slot_count(slots: float) -> str:
+    return f"{slots:g} front-end slot{'' if slots == 1 else 's'}"
 
 
 def _latencies(latencies: Sequence[Latency]) -> list[str]:

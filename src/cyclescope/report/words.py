@@ -95,6 +95,15 @@ def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:
         yield (f"{known.doubted} more have lost some: fresh mixes of forms of their kind hold too seldom")
 
 
+def calibration_line(known: ClaimCalibration | None) -> str:
+    """The same in short: how many of the mixes of each level are predicted; "" where nothing is known."""
+    first = next(calibration_lines(known), "")
+    if known is None or known.lacks_mixes or not known.mixes:
+        return first
+    shares = ", ".join(f"{level} {held.share:.1%}" for level, held in known.mixes.items())
+    return f"fresh mixes of instructions take what their ports predict within {NEAR:.0%}: {shares}"
+
+
 def _shares(found: Mapping[str, TriedMixes], said: Mapping[str, float]) -> str:
     def shown(level: str, held: TriedMixes) -> str:
         promise = f"it says {100 * said[level]:g}%, " if level in said else ""

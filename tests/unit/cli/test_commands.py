@@ -9,8 +9,10 @@ from contextlib import closing
 
 import pytest
 
+from cyclescope.cli.commands import show
 from cyclescope.cli.main import COMMANDS
 from cyclescope.measure.store import Store
+from cyclescope.model.calibration import ClaimCalibration, TriedMixes
 from tests.support.files.stores import experiment, measurement
 from tests.support.made.machine import FORMS
 
@@ -84,6 +86,18 @@ def test_evidence_names_the_command_that_runs_it_again(cyclescope, machine, stor
     assert again.code == 0
     assert "imul" in again.out
     assert "core cycles" in again.out
+
+
+def test_how_often_ports_are_right_is_one_line_unless_all_is_asked_for(cyclescope, store, monkeypatch):
+    known = ClaimCalibration({"high": TriedMixes(100, 99, 0.01)}, claims=7, measured=100)
+    monkeypatch.setattr(show, "_calibration", lambda opened, found: known)
+    short, long = (cyclescope("show", "imul", "--store", store, *more).out for more in ((), ("--evidence",)))
+    lines = [[line for line in text.splitlines() if line.startswith("ports: ")] for text in (short, long)]
+    assert lines[0] == [
+        "ports: fresh mixes of instructions take what their ports predict within 10%: high 99.0% "
+        "(--evidence says more)"
+    ]
+    assert len(lines[1]) > 1
 
 
 def test_bench_per_copy(cyclescope, machine):

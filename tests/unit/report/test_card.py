@@ -31,6 +31,13 @@ def test_head_and_throughput(table):
     assert lines[1].split() == ["throughput", "1.00", "+-0.02", "high"]
 
 
+def test_slots(table):
+    for slots, told in ((1, "1 front-end slot,"), (2, "2 front-end slots,")):
+        assert f"({told} 1.00 cycles" in shown(table, ports="1*p0", slots=slots, ports_throughput=1.0)
+    for found, told in (((1, 1), "probably 1 front-end slot)"), ((1, 2), "1 to 2 front-end slots)")):
+        assert f"({told}" in shown(table, ports="1*p0", slot_range=found)
+
+
 def test_flags_of_equal_latency_share_a_line(table):
     text = shown(table, latency(target="flags.CF"), latency(target="flags.OF"), latency())
     assert "-> flags.CF OF" in text

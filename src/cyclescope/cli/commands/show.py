@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 @patterns_argument
 @store_option
 @json_option
-@click.option("--evidence", is_flag=True, help="Print also the kernels that prove the values.")
+@click.option(
+    "--evidence",
+    is_flag=True,
+    help="Print also the kernels that prove the values, and all that mixes say of ports.",
+)
 @click.option("--false-dependencies", "outputs", is_flag=True,
               help="Print only forms that wait for a register that they overwrite.")  # fmt: skip
 @click.option("--findings", "unexpected", is_flag=True,
@@ -50,7 +54,6 @@ def command(
     from cyclescope.measure.store import Store
     from cyclescope.report.card import EMULATED, card, evidence_text, timings_json
     from cyclescope.report.outputs import outputs_text, waiting
-    from cyclescope.report.words import calibration_lines
 
     keep_everything()
     if unexpected:
@@ -75,7 +78,7 @@ def command(
             click.echo(card(form, timing))
             if evidence:
                 click.echo(evidence_text(opened.evidence(form.id), opened.path))
-        for line in calibration_lines(_calibration(opened, found)):
+        for line in _about_ports(_calibration(opened, found), evidence):
             click.echo(f"ports: {line}")
         for note in Gaps(found).notes(opened):
             click.echo(f"note: {note}")
@@ -91,6 +94,16 @@ def _calibration(store: Store, found: Sequence[FormTiming]) -> ClaimCalibration 
 
     verdicts = stored_verdicts(store)
     return verdicts.calibration if verdicts else None
+
+
+def _about_ports(known: ClaimCalibration | None, everything: bool) -> list[str]:
+    """How often port usages hold: one line, or all that is known."""
+    from cyclescope.report.words import calibration_line, calibration_lines
+
+    if everything:
+        return list(calibration_lines(known))
+    line = calibration_line(known)
+    return [f"{line} (--evidence says more)"] if line else []
 
 
 def _show_findings(path: Path, patterns: tuple[str, ...], as_json: bool) -> None:

@@ -18,7 +18,7 @@ from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 from cyclescope.measure.sampling import DISAGREE, DISTURBED, PLACED
 from cyclescope.measure.store import Store
 from cyclescope.model.calibration import ClaimCalibration, TriedMixes
-from cyclescope.report.words import calibration_lines
+from cyclescope.report.words import calibration_line, calibration_lines
 from cyclescope.simulate.draw import draw_machine
 from tests.support.files.damage import change
 
@@ -57,7 +57,16 @@ def test_what_is_printed_says_where_many_were_disturbed(disturbed, lacks):
     known = ClaimCalibration({"high": TriedMixes(9, 9, 0.01)}, disturbed=disturbed, measured=1000)
     said = f"{disturbed} of 1000 fresh mixes were disturbed by other programs and judge nothing"
     assert any(line.startswith(said) for line in calibration_lines(known)) is lacks
+    assert calibration_line(known).startswith(said) is lacks
     assert known.lacks_mixes is lacks
+
+
+def test_one_line_has_the_levels_and_nothing_else():
+    levels = {"high": TriedMixes(1000, 996, 0.01), "low": TriedMixes(10, 5, 0.2)}
+    known = ClaimCalibration(levels, measured=1010, dealt=TriedMixes(5, 5, 0.1))
+    told = "fresh mixes of instructions take what their ports predict within 10%: high 99.6%, low 50.0%"
+    assert calibration_line(known) == told
+    assert calibration_line(None) == calibration_line(ClaimCalibration()) == ""
 
 
 def test_it_says_so_where_no_mix_is_left():
