@@ -29,6 +29,7 @@ class Assumed(Meaning):
     SLOTS_UNKNOWN = (
         "how many front-end slots these take is not known, it may be more than the one that counts: {}"
     )
+    CALLED = "what is called is not here, and neither its time nor what it changes is counted: {}"
     LOCKED = (
         "locked instructions have the ports of their plain forms, and go one after the other through memory"
     )

@@ -219,6 +219,11 @@ def stack_change(form: InstructionForm) -> int:
     return sum((op.read - op.write) * max(op.width // 8, 1) for op in implicit)
 
 
+def comes_back(form: InstructionForm) -> bool:
+    """Whether a form calls what returns to behind it, or returns from there."""
+    return not form.attributes.isdisjoint(("call", "return"))
+
+
 def moves_stack(form: InstructionForm, location: Location) -> bool:
     """Whether the form moves the stack pointer at this location by a constant."""
     return location == STACK_POINTER and stack_change(form) != 0

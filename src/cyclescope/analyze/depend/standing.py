@@ -15,6 +15,7 @@ from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.kept import Kept
+from cyclescope.analyze.decode.known_values import comes_back
 from cyclescope.analyze.decode.locations import (
     STACK_POINTER,
     Location,
@@ -148,13 +149,18 @@ class Standings:
 
 
 def _places(instruction: BlockInstruction, placed: PlacedCost, top: int) -> Places:
-    """Where sources and targets are; a push names its target after the fact."""
+    """Where sources and targets are; a push names its target after the fact.
+
+    What comes back, as calls do, leaves the stack pointer as it was.
+    """
     pushed = (top + min(placed.form.x87_pops, 0)) & 7
     read = tuple([flag_place(n.flag) if n.flag else place_of(instruction, n, top) for n in placed.sources])
     targets = [
         (n.operand, flag_place(n.flag) if n.flag else place_of(instruction, n, pushed))
         for n in placed.targets
     ]
+    if comes_back(placed.form):
+        targets = [(operand, None if place == STACK_POINTER else place) for operand, place in targets]
     written = tuple([place for _, place in targets])
     return Places(
         read, written,

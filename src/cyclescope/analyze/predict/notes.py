@@ -9,6 +9,7 @@ from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.system_registers import STICKY
 from cyclescope.analyze.depend.graph import Graph
+from cyclescope.analyze.depend.pairs import only_compares
 from cyclescope.analyze.predict.prediction import Unknown
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set
@@ -21,6 +22,8 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     """Remarks on a prediction, the gravest first."""
     if unknown:
         yield Assumed.LEFT_OUT.of(_places(unknown.values()))
+    if called := [one for one in graph.instructions if _calls(one)]:
+        yield Assumed.CALLED.of(_places(called))
     yield from _about_latencies(graph, costs)
     stack = [one for one in graph.instructions if one.form and costs.is_slower_x87(one.form)]
     if stack:
@@ -41,6 +44,14 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     yield from _about_state(graph)
     if (types := instruction_set(costs.machine.isa).vector_types) is not None:
         yield from _about_vectors(graph.instructions, costs, types)
+
+
+def _calls(instruction: BlockInstruction) -> bool:
+    """Whether it calls something: its form says so, or the register that a jump keeps the way back in."""
+    attributes = instruction.form.attributes if instruction.form is not None else frozenset()
+    if "branch" in attributes:
+        return "conditional_branch" not in attributes and not only_compares(instruction)
+    return "call" in attributes
 
 
 def _has_no_slots(placed: PlacedCost) -> bool:

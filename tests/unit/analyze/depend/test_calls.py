@@ -1,0 +1,64 @@
+"""Calls of code that is not in the block: they come back, and what is there is not counted."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.decode.decoder import decoder
+from cyclescope.analyze.depend import standing
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.session.machines import load_model
+from tests.support.code.blocks import FORWARD, predicted
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
+)
+NOTE = "what is called is not here, and neither its time nor what it changes is counted: "
+STORED, LOADED = "mov [rsp + 8], rax", "mov rax, [rsp + 8]; add rax, rbx"
+
+
+def called(found):
+    return [note.removeprefix(NOTE) for note in found.notes if note.startswith(NOTE)]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(
+    "between", ["call 0x100", "call [rdi]", "call r9", "call 0x100; ret", "push r9; call 0x100; pop r9"]
+)
+def test_the_stack_is_the_same_behind_a_call(monkeypatch, compiled, between):
+    if not compiled:
+        monkeypatch.setattr(standing.CompiledMemory, "is_there", False)
+    found = predicted(f"{STORED}; {between}; {LOADED}", loop=True)
+    assert found.lcd == FORWARD + 1
+    assert called(found) == [f"line {3 if 'push' in between else 2}"]
+
+
+@pytest.mark.parametrize(
+    "text", ["jmp 2; nop", "loop .", "jrcxz .", "mov rax, [rsp]; jne 0", "jmp rax", "ret"]
+)
+def test_other_branches_call_nothing(text):
+    assert called(predicted(text, loop=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("isa", "machine", "code", "calls"),
+    [
+        ("aarch64", "neoverse-n1", "00000094", True),  # bl
+        ("aarch64", "neoverse-n1", "00013fd6", True),  # blr x8
+        ("aarch64", "neoverse-n1", "00000014", False),  # b
+        ("riscv64", "sifive-p670", "ef000000", True),  # jal ra, 0
+        ("riscv64", "sifive-p670", "e7800000", True),  # jalr ra, 0(ra)
+        ("riscv64", "sifive-p670", "6f000000", False),  # jal zero, 0
+        ("riscv64", "sifive-p670", "67800000", False),  # jalr zero, 0(ra)
+        ("riscv64", "sifive-p670", "0284", False),  # c.jr s0
+        ("riscv64", "sifive-p670", "0294", True),  # c.jalr s0
+    ],
+)
+def test_calls_of_other_instruction_sets(isa, machine, code, calls):
+    one = decoder(isa).instruction(bytes.fromhex(code), 0)
+    assert one.form is not None, one.problem
+    found = Predictor(load_model(machine)).predict(Block((one,), isa, "test"), simulate=False)
+    assert bool(called(found)) is calls
