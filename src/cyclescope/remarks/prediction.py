@@ -29,6 +29,8 @@ class Assumed(Meaning):
     SLOTS_UNKNOWN = (
         "how many front-end slots these take is not known, it may be more than the one that counts: {}"
     )
+    LACKED = "{} does not execute these, it lacks {}, though LLVM's model has costs of them: {}"
+    LACKED_BUT = "of the cores that this model is of, {} alone executes these, the others lack {}: {}"
     CALLED = "what is called is not here, and neither its time nor what it changes is counted: {}"
     LOCKED = (
         "locked instructions have the ports of their plain forms, and go one after the other through memory"

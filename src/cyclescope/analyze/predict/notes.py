@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.known import is_locked
@@ -14,6 +15,8 @@ from cyclescope.analyze.predict.prediction import Unknown
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.variants import VectorTypes
+from cyclescope.model.extensions import but, lacked
+from cyclescope.model.machine import EXTRACTED, MachineModel
 from cyclescope.remarks.prediction import Assumed
 from cyclescope.remarks.remark import LISTED, Remark
 
@@ -22,6 +25,7 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     """Remarks on a prediction, the gravest first."""
     if unknown:
         yield Assumed.LEFT_OUT.of(_places(unknown.values()))
+    yield from _about_extensions(graph.instructions, costs.machine)
     if called := [one for one in graph.instructions if _calls(one)]:
         yield Assumed.CALLED.of(_places(called))
     yield from _about_latencies(graph, costs)
@@ -44,6 +48,18 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     yield from _about_state(graph)
     if (types := instruction_set(costs.machine.isa).vector_types) is not None:
         yield from _about_vectors(graph.instructions, costs, types)
+
+
+def _about_extensions(instructions: Sequence[BlockInstruction], machine: MachineModel) -> Iterator[Remark]:
+    """Instructions that the core does not execute: whoever asks about them may mean another one."""
+    if machine.provenance.kind != EXTRACTED:
+        return
+    lacking = [lacked(machine.name, one.form.features) if one.form else () for one in instructions]
+    found = [one for one, names in zip(instructions, lacking, strict=True) if names]
+    if found:
+        names, other = ", ".join(dict.fromkeys(chain.from_iterable(lacking))), but(machine.name)
+        whose = Assumed.LACKED_BUT.of(other, names, _places(found)) if other else None
+        yield whose or Assumed.LACKED.of(machine.name, names, _places(found))
 
 
 def _calls(instruction: BlockInstruction) -> bool:
