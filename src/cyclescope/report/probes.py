@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from cyclescope.measure.sampling import Measurement
 from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import Asked, ProbeReading, resolved, why_none
+from cyclescope.remarks.remark import LISTED
 from cyclescope.report.card import EMULATED
 from cyclescope.report.tables import aligned
 from cyclescope.report.words import counted
@@ -67,7 +67,7 @@ def not_asked(asked: Asked, isa: str) -> str:
 
 
 def asked_text(asked: Asked, isa: str, everything: bool = False) -> str:
-    """A probe's answers; those that are not resolved are counted by their reasons, or all told."""
+    """A probe's answers; those that are not resolved are named or, many, counted."""
     lines = ["", f"{asked.probe.name}: {asked.probe.question}"]
     if why := not_asked(asked, isa):
         return "\n".join([*lines, f"  {why}"])
@@ -75,14 +75,20 @@ def asked_text(asked: Asked, isa: str, everything: bool = False) -> str:
     lines += fact_lines(shown, [event_counts(asked, fact) for fact in shown])
     open_ones = [fact for fact in asked.facts if not fact.is_resolved]
     if open_ones and not everything:
-        lines.append(f"  {_NOT_RESOLVED}: {', '.join(_by_reason(open_ones))}")
+        lines += [f"  {_NOT_RESOLVED}: {told}" for told in _by_reason(open_ones)]
     return "\n".join(lines)
 
 
 def _by_reason(facts: Iterable[Fact]) -> list[str]:
-    """How many subjects have which reason."""
-    counts = Counter(fact.reason for fact in facts)
-    return [f"{count} ({reason})" for reason, count in counts.most_common()]
+    """The subjects that have each reason, the most first; of many how many they are."""
+    found: dict[str, list[str]] = {}
+    for fact in facts:
+        found.setdefault(fact.reason, []).append(fact.subject)
+    ranked = sorted(found.items(), key=lambda one: -len(one[1]))
+    return [
+        f"{'; '.join(some)} ({why})" if len(some) <= LISTED else f"{len(some)}, --all lists them ({why})"
+        for why, some in ranked
+    ]
 
 
 def fact_lines(facts: Sequence[Fact], counts: Sequence[str] = ()) -> list[str]:

@@ -84,9 +84,14 @@ def test_a_drawn_core(cyclescope):
     assert cyclescope("probe", "--simulated", "drawn:x").error.startswith("'drawn:x' is no drawn core")
 
 
-def test_what_is_not_resolved_is_counted_or_told(cyclescope):
+def test_what_is_not_resolved_is_named_counted_or_told(cyclescope, monkeypatch):
     command = ("probe", "move-elimination", "--simulated", "skylake")
-    assert "not resolved: 2 (this CPU does not execute it (SIGILL))" in cyclescope(*command).out
+    short = next(row for row in cyclescope(*command).out.splitlines() if "not resolved: " in row)
+    assert short.count("(ZMM, ZMM)") == 2
+    assert short.endswith(" (this CPU does not execute it (SIGILL))")
+    monkeypatch.setattr("cyclescope.report.probes.LISTED", 1)
+    told = "not resolved: 2, --all lists them (this CPU does not execute it (SIGILL))"
+    assert told in cyclescope(*command).out
     line = next(row for row in cyclescope(*command, "--all").out.splitlines() if "(ZMM, ZMM) " in row)
     assert "SIGILL" in line
 
@@ -126,7 +131,8 @@ def test_what_there_is_no_time_for_replaces_no_answer(cyclescope, tmp_path, monk
     with closing(Store(path, readonly=True)) as store:
         facts = store.facts()
     monkeypatch.setattr("cyclescope.probe.run.HURRY", -1.0)
-    assert f"not resolved: {len(facts)} (no time left in a hurry)" in cyclescope(*MOVES, "--store", path).out
+    hurried = cyclescope(*MOVES, "--store", path).out
+    assert f"not resolved: {'; '.join(fact.subject for fact in facts)} (no time left in a hurry)" in hurried
     with closing(Store(path, readonly=True)) as store:
         assert store.facts() == facts
 
