@@ -79,6 +79,7 @@ def test_some_forms_only(cyclescope, store, tmp_path):
     ("arguments", "said"),
     [(["nix.sqlite", "-o", "a.html"], "no such file"), (["znver4", "-o", "none/a.html"], "no such folder"),
      (["znver4", "--compare", "neoverse-v2", "-o", "a.html"], "several instruction sets"),
+     (["znver4", "-o", "a.txt"], "a.txt is named as a file"), (["znver4", "-o", "a.htm"], "ends in .html"),
      (["znver4", "--form", "nixnix", "-o", "a.html"], "nixnix")],
 )  # fmt: skip
 def test_errors_are_one_line(cyclescope, tmp_path, monkeypatch, arguments, said):
@@ -87,6 +88,16 @@ def test_errors_are_one_line(cyclescope, tmp_path, monkeypatch, arguments, said)
     assert done.code == USAGE
     assert said in done.error
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["zen-1.2", "made.first", "plain"])
+def test_a_folder_may_have_any_name(cyclescope, other, tmp_path, name):
+    folder = tmp_path / name
+    if name == "made.first":
+        folder.mkdir()
+    done = cyclescope("report", other, "-o", folder)
+    assert done.code == 0, done.err
+    assert (folder / "index.html").is_file()
 
 
 # --- in a browser ------------------------------------------------------------------------------------

@@ -20,6 +20,11 @@ def check_target(output: Path, index: str = INDEX) -> None:
         return
     if output.exists() and not output.is_dir():
         raise UsageError(f"{output} is no folder", "name one, or a file that ends in .html")
+    if output.suffix[1:].isalpha() and not output.exists():
+        raise UsageError(
+            f"{output} is named as a file, and none but one that ends in .html is written",
+            "name such a file, or a folder; one with such a name is made first",
+        )
     if output.is_dir() and any(output.iterdir()) and not (output / index).is_file():
         raise UsageError(f"{output} has other files in it", "name an empty folder, or a new one")
 
