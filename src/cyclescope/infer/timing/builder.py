@@ -18,6 +18,7 @@ from cyclescope.infer.timing.choice import (
     is_one_or_none,
     is_proof,
     is_too_short,
+    left_out,
     preferred,
 )
 from cyclescope.infer.timing.latency_system import ONE_CYCLE, UNCUT, LinkLatency
@@ -45,6 +46,7 @@ from cyclescope.infer.timing.results import (
 )
 from cyclescope.infer.timing.several import (
     REPEATED,
+    doubted,
     over_values,
     with_flags_together,
     with_repeated_loads,
@@ -57,7 +59,7 @@ from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, STABLE, Record
 from cyclescope.model.facts import HIGH, MEDIUM
-from cyclescope.remarks.remark import NOTHING, Remark, together
+from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.remarks.timing import Cause, Idiom, Timing, cause_of, withheld
 
 _CONSUMERS = {Kind.INTEGER_LINK: "integer", Kind.FP_LINK: "fp"}  # of a result, and their names
@@ -143,23 +145,18 @@ class TimingBuilder:
         speeds = {r.variant: r for r, kind in kinds if kind in SPEEDS}
         base = [r for r, kind in kinds if kind not in SPEEDS and kind not in LINKED]
         base += [r for r, kind in kinds if kind in (Kind.LINK, Kind.FILLED)]
-        base = as_long_as_filled(base, self.longer.get((source, target)), self._net)
+        every, longer = base, self.longer.get((source, target))
+        base = as_long_as_filled(every, longer, self._net)
         if not base:
             return self._by_value(pair, speeds, throughput) if speeds else self._without(pair, records)
         chosen = self._preferred(base, throughput)
         if chosen.kind is Kind.FILLED:
             self.filled.add((source, target))
         otherwise = doubt(chosen, base, self._net, lambda record: self._hidden(record, throughput))
-        main = self._doubted(self._single(pair, chosen, throughput), otherwise)
+        otherwise = otherwise or left_out(chosen, every, longer, self._net)
+        main = doubted(self._single(pair, chosen, throughput), otherwise)
         main = with_room(self._with_bypass(main, usable), self.throttled.get((source, target), ()))
         return self._with_slow(main, speeds.get(Kind.SLOW), pair, throughput)
-
-    def _doubted(self, latency: Latency, why: Remark | None) -> Latency:
-        """Less sure where another chain of the pair says otherwise: the core is in another state there."""
-        if why is None or latency.kind not in (EXACT, INTERVAL) or not latency.max:
-            return latency
-        trust = MEDIUM if latency.confidence == HIGH else latency.confidence
-        return msgspec.structs.replace(latency, note=together((latency.note, why)), confidence=trust)
 
     def _without(self, pair: Pair, records: Sequence[Record]) -> Latency:
         """A pair of which no chain that tells its latency is there."""

@@ -64,16 +64,27 @@ def is_disputed(record: Record, looks: Iterable[Record], links: Mapping[str, Lin
     """
     if record.links and any([key in links and links[key].disputed for key in record.links]):  # noqa: C419
         return True
-    every = (record.cycles, *record.rounds, *[r.cycles for r in looks if _is_other_look(r, record)])
+    every = [record.cycles, *record.rounds]
+    for look in looks:
+        if _is_other_look(look, record):
+            every += (look.cycles,) if look.verdict == STABLE else _found_twice(look)
     noise = max(ERRORS * record.spread, MOVED * record.count)
     return max(max(every) - record.cycles, record.cycles - min(every)) > noise
 
 
 def _is_other_look(record: Record, other: Record) -> bool:
-    """Whether a reading is a sure one of the same chain; most are of others, which is told soonest."""
-    if record.source != other.source or record.target != other.target or record.verdict != STABLE:
+    """Whether a reading is one of the same chain; most are of others, which is told soonest."""
+    if record.source != other.source or record.target != other.target:
         return False
-    return record.quantity == LATENCY and record.look.first == other.look.first
+    if record.verdict not in (STABLE, UNSTABLE) or record.quantity != LATENCY:
+        return False
+    return record.look.first == other.look.first
+
+
+def _found_twice(record: Record) -> Sequence[float]:
+    """The least and the most cycles that more than one round of a chain found whose rounds disagree."""
+    ordered = sorted(record.rounds)
+    return (ordered[1], ordered[-2]) if record.verdict == UNSTABLE and len(ordered) > 1 else ()
 
 
 def _is_faster(other: Record, first: Record) -> bool:
@@ -141,11 +152,7 @@ def _another_state(
     if all(abs(one) > MOVED for one in far):
         found += [one for one in far if HALF < one <= ONE_CYCLE + MOVED]
     for record in others:
-        if record.verdict == UNSTABLE and len(record.rounds) > 1:
-            ordered = sorted(record.rounds)
-            own = net(record) - net(chosen)
-            ends = [own + (one - record.cycles) / record.count for one in (ordered[1], ordered[-2])]
-            found += [end for end in ends if abs(end) > HALF]
+        found += [one for end in _ends(record, net) if abs(one := end - net(chosen)) > HALF]
     return min((net(chosen) + one for one in found), default=None)
 
 
@@ -157,12 +164,25 @@ def _contradiction(
     Not of a form alone, which is a fact: what others do is another state. A chain in which nothing is cut may
     take longer, by another dependency.
     """
-    sure = [r for r in _filled_enough(every) if r.verdict == STABLE and r is not chosen and not is_hidden(r)]
-    sure = [r for r in sure if r.kind not in _UNCUT or net(r) < net(chosen) + MOVED]
-    apart = [(abs(net(r) - net(chosen)), net(r)) for r in sure if net(r) >= LEAST_LATENCY]
-    if not chosen.links or any(far <= MOVED for far, _ in apart):
+    others = [r for r in _filled_enough(every) if r is not chosen and not is_hidden(r)]
+    others = [r for r in others if r.kind not in _UNCUT or net(r) < net(chosen) + MOVED]
+    found = [nearest for r in others if (nearest := _nearest(r, net, net(chosen))) >= LEAST_LATENCY]
+    if not chosen.links or any(abs(one - net(chosen)) <= MOVED for one in found):
         return None
-    return min((value for far, value in apart if far > HALF), default=None)
+    told = _cycles(chosen, net)
+    return min((one for one in found if max(abs(one - net(chosen)), abs(one - told)) > HALF), default=None)
+
+
+def _nearest(record: Record, net: Net, value: float) -> float:
+    """The latency by a chain, or the one nearest to a value between those that more than one round found."""
+    if ends := _ends(record, net):
+        return max(ends[0], min(value, ends[1]))
+    return net(record) if record.verdict == STABLE else -math.inf
+
+
+def _ends(record: Record, net: Net) -> list[float]:
+    """The least and the greatest latency that more than one round of a chain found whose rounds disagree."""
+    return [net(record) + (one - record.cycles) / record.count for one in _found_twice(record)]
 
 
 def undercut(chosen: Record, every: Sequence[Record], net: Net) -> float | None:
@@ -203,11 +223,31 @@ def as_long_as_filled(base: Sequence[Record], longer: Record | None, net: Net) -
     """
     found = list(base)
     filled = next((r for r in found if r.kind is Kind.FILLED), None)
-    if filled is None or longer is None or longer.verdict != STABLE:
-        return found
-    is_cut = max(net(filled), net(longer)) < -ONE_CYCLE
     others = [r for r in found if r is not filled]
-    return found if is_cut or abs(net(longer) - net(filled)) <= MOVED or not others else others
+    return others if others and _more_than_filled(filled, longer, net) else found
+
+
+def left_out(chosen: Record, base: Sequence[Record], longer: Record | None, net: Net) -> Remark | None:
+    """Why a latency is not sure whose filled chain was left out because the longer one took more than it has
+    in it: one of them met another state. What took less for its length told of none.
+    """
+    filled = next((r for r in base if r.kind is Kind.FILLED), None)
+    if filled is None or filled is chosen or _more_than_filled(filled, longer, net) <= 0:
+        return None
+    is_apart = net(filled) >= LEAST_LATENCY and abs(net(filled) - _cycles(chosen, net)) > HALF
+    return Timing.BY_ANOTHER.of(net(filled)) if is_apart else None
+
+
+def _more_than_filled(filled: Record | None, longer: Record | None, net: Net) -> float:
+    """Cycles that a longer chain takes more than what it has more in it; 0 where that may be noise, or all is
+    cut in both.
+    """
+    if filled is None or longer is None or longer.verdict != STABLE:
+        return 0.0
+    more = net(longer) - net(filled)
+    noise = max(ERRORS * math.hypot(filled.spread, longer.spread) / filled.count, MOVED)
+    is_cut = max(net(filled), net(longer)) < -ONE_CYCLE
+    return 0.0 if is_cut or abs(more) <= noise else more
 
 
 def _filled_enough(base: Sequence[Record]) -> Sequence[Record]:

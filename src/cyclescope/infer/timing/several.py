@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cyclescope.infer.timing.results import EXACT, HALF, UPPER_BOUND, Latency
+from cyclescope.infer.timing.results import EXACT, HALF, INTERVAL, UPPER_BOUND, Latency
 from cyclescope.isa.dataflow import Pair
 from cyclescope.model.facts import HIGH, LOW, MEDIUM
+from cyclescope.remarks.remark import Remark, together
 from cyclescope.remarks.timing import Timing, cause_of
 
 REPEATED = Timing.REPEATED.of()
@@ -82,3 +83,11 @@ def over_values(found: Mapping[str, Latency]) -> Latency:
         cause=shown.cause, bounds=bounds, convention=first.convention if bounds else "",
         confidence=min(told, key=(LOW, MEDIUM, HIGH).index),
     )  # fmt: skip
+
+
+def doubted(latency: Latency, why: Remark | None) -> Latency:
+    """Less sure where another chain of the pair says otherwise: the core is in another state there."""
+    if why is None or latency.kind not in (EXACT, INTERVAL) or not latency.max:
+        return latency
+    trust = MEDIUM if latency.confidence == HIGH else latency.confidence
+    return msgspec.structs.replace(latency, note=together((latency.note, why)), confidence=trust)

@@ -10,11 +10,13 @@ from cyclescope.infer.timing.choice import (
     best_looks,
     doubt,
     is_disputed,
+    left_out,
     preferred,
     undercut,
 )
 from cyclescope.measure.record import NOISY, STABLE, UNSTABLE, Record
 from cyclescope.model.facts import HIGH, MEDIUM
+from cyclescope.remarks.timing import Timing
 from tests.support.files.records import IMUL, chain, latency
 
 LINK, FILL = ("v>k",), ("v>k", "k>k", "k>k")
@@ -28,6 +30,11 @@ def record(variant, cycles, links=(), verdict=STABLE, spread=0.02):
 def loose(*rounds):
     """A chain whose rounds disagree."""
     return msgspec.structs.replace(record("link", min(rounds), LINK, UNSTABLE), rounds=rounds)
+
+
+def alone(*rounds):
+    """A chain of the form alone whose rounds disagree."""
+    return msgspec.structs.replace(record("swap", min(rounds), (), UNSTABLE), rounds=rounds)
 
 
 def net(one):
@@ -242,6 +249,20 @@ def test_what_is_within_twice_the_error_is_noise(spread, disputed):
     assert is_disputed(first, [first, record("link again", 9.8, LINK)], {}) is disputed
 
 
+@pytest.mark.parametrize(
+    ("rounds", "disputed"),
+    [
+        ((9.4, 25.0, 25.0, 9.4), True),  # two states, each found twice
+        ((9.4, 9.4, 9.4, 25.0), False),  # one round, which may be disturbed
+        ((5.0, 9.4, 9.4, 25.0), False),
+    ],
+)
+def test_another_look_whose_rounds_disagree_tells_what_it_found_twice(rounds, disputed):
+    first = record("link", 9.4, LINK)
+    again = msgspec.structs.replace(record("link again", 9.4, LINK, UNSTABLE), rounds=rounds)
+    assert is_disputed(first, [first, again], {}) is disputed
+
+
 def test_chains_of_many_instances_are_told_apart_by_one_of_them():
     """0.35 cycles each: of 16 atomic operations, that depends on memory, 5.6."""
     first = msgspec.structs.replace(record("link", 404.0, LINK), count=16)
@@ -275,6 +296,9 @@ def test_a_latency_with_two_states_has_medium_confidence():
         ([loose(10.0, 10.0, 10.4, 10.6)], (), False),  # one round, which may be disturbed
         ([loose(10.0)], (), False),
         ([record("unbroken", 9.4, LINK)], (), True),
+        ([alone(4.6, 4.6, 5.0, 5.0)], (), True),  # all of its rounds say otherwise
+        ([alone(4.2, 4.6, 5.0, 5.0)], (), True),
+        ([alone(4.2, 4.2, 5.0, 5.0)], (), False),  # two say the same
     ],
 )
 def test_what_another_chain_says_otherwise_makes_a_latency_less_sure(others, hidden, doubted):
@@ -282,6 +306,43 @@ def test_what_another_chain_says_otherwise_makes_a_latency_less_sure(others, hid
     first = record("filled", 12.0, FILL)
     found = doubt(first, [first, *others], net, lambda one: one.variant in hidden)
     assert (found is not None) is doubted
+
+
+@pytest.mark.parametrize(("first", "doubted"), [(10.24, True), (10.3, False), (10.0, False)])
+def test_a_whole_number_is_doubted_if_it_is_further_from_another_chain_than_the_average_is(first, doubted):
+    """10.24 is told as 10, which 10.62 contradicts; the average of 10.3 is told as one."""
+    filled, other = record("filled", first + 2, FILL), record("link", first + 0.38, LINK)
+    found = doubt(filled, [filled, other], net, lambda one: False)
+    assert (found is not None) is doubted
+
+
+@pytest.mark.parametrize(
+    ("shown", "longer", "doubted"),
+    [
+        (11.0, 15.4, True),
+        (11.0, 15.3, False),  # as much more as it has in it
+        (11.0, 14.6, False),  # something else is slower than both
+        (10.4, 15.4, False),  # says the same
+        (9.4, 15.4, True),
+    ],
+)
+def test_a_filled_chain_that_met_another_state_than_a_longer_one_makes_a_latency_less_sure(
+    shown, longer, doubted
+):
+    link, filled = record("link", shown, LINK), record("filled", 12.0, FILL)
+    more = record("filled longer", longer, (*FILL, "k>k", "k>k", "k>k"))
+    found = left_out(link, [link, filled], more, net)
+    assert found == (Timing.BY_ANOTHER.of(4.0) if doubted else None)
+    assert left_out(filled, [link, filled], more, net) is None
+
+
+@pytest.mark.parametrize(("spread", "kept"), [(0.2, True), (0.1, False)])
+def test_a_filled_chain_is_as_long_as_another_but_for_twice_their_errors(spread, kept):
+    """Half a cycle is noise of chains of some hundred cycles."""
+    link = record("link", 240.0, LINK)
+    filled = record("filled", 212.0, FILL, spread=spread)
+    more = record("filled longer", 215.5, (*FILL, "k>k", "k>k", "k>k"), spread=spread)
+    assert (filled in as_long_as_filled([link, filled], more, net)) is kept
 
 
 def test_a_chain_of_the_form_alone_is_not_doubted():
