@@ -47,6 +47,7 @@ class Kind(StrEnum):
 
 SPEEDS = (Kind.FAST, Kind.SLOW)
 INDEPENDENT = (Kind.OVERWRITTEN, Kind.PARTLY)  # sequences of forms that read their destination
+ASIDE = (Kind.SAME, Kind.INDEXED, Kind.SLOW)  # sequences that answer other questions than the throughput
 LINKED = (Kind.LINK, Kind.INTEGER_LINK, Kind.FP_LINK)
 SECOND_LOOKS = (  # chains and sequences that a first result asks for
     Kind.FILLED, Kind.LONGER, Kind.FILLED_APART, Kind.UNBROKEN, Kind.THROTTLED, Kind.OVERWRITTEN,

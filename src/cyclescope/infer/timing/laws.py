@@ -27,7 +27,7 @@ from cyclescope.infer.timing.results import (
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.overwriting import own_destinations
-from cyclescope.kernel.variant import Kind, variant_of
+from cyclescope.kernel.variant import ASIDE, Kind, variant_of
 from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.remarks.timing import Cause
 
@@ -75,11 +75,14 @@ def is_undecided(latency: Latency) -> bool:
 
 
 def is_unsure(throughput: Throughput | None) -> bool:
-    """Whether a throughput is withheld, or its sequences say different things: another time may tell."""
+    """Whether a throughput is withheld, its sequences say different things, or it has one alone: another time
+    may tell.
+    """
     if throughput is None:
         return False
-    unsure = throughput.value is not None and throughput.confidence != HIGH
-    return unsure or throughput.cause is Cause.WITHHELD
+    sequences = [name for name in throughput.variants if variant_of(name).kind not in ASIDE]
+    unsure = throughput.confidence != HIGH or len(sequences) == 1
+    return throughput.cause is Cause.WITHHELD or (throughput.value is not None and unsure)
 
 
 def is_through_memory(pair: Pair, latency: Latency) -> bool:

@@ -31,14 +31,13 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import MANY_BASES
-from cyclescope.kernel.variant import INDEPENDENT, SPEEDS, Kind
+from cyclescope.kernel.variant import ASIDE, INDEPENDENT, SPEEDS, Kind
 from cyclescope.measure.record import ERRORS, FAILED, NOISY, STABLE, UNSTABLE, Record
 from cyclescope.measure.sampling import AGREE
 from cyclescope.model.facts import HIGH, MEDIUM
 from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
 
-_ASIDE = (Kind.SAME, Kind.INDEXED, Kind.SLOW)  # sequences that answer other questions
 _WITHOUT_INDEX = (Kind.PLAIN, Kind.UNROLLED)  # the same sequence but for the address
 _LATER = 0.15  # of one that chains limit which wait for a port now and then: at 7/8 of what ports do
 _SEEN = 3  # rounds that show a state which is faster: two may be too short by chance
@@ -77,7 +76,7 @@ class ThroughputBuilder:
     def throughput(self, unfinished: str = "") -> Throughput:
         """Least time over all sequences of different registers; `unfinished` says why there is none yet."""
         usable = [r for r in self.streams if r.verdict != FAILED]
-        main = [r for r in usable if r.kind not in _ASIDE]
+        main = [r for r in usable if r.kind not in ASIDE]
         variants: dict[str, float] = {}
         for r in usable:
             name = r.look.first

@@ -190,3 +190,17 @@ def test_the_first_error_is_told():
 def test_throughputs_that_sequences_do_not_agree_about_are_looked_at_again(value, confidence, cause, unsure):
     assert is_unsure(Throughput(value, 0.0, EXACT, confidence=confidence, cause=cause)) == unsure
     assert not is_unsure(None)
+
+
+@pytest.mark.parametrize(
+    ("names", "unsure"),
+    [
+        (("with FLD ST(0) x8",), True),
+        (("fast x4", "slow x4"), True),  # slow values are another question
+        (("plain x8", "same register", "indexed x8"), True),
+        (("plain x8", "unrolled x8"), False),
+    ],
+)
+def test_a_throughput_of_one_sequence_alone_is_looked_at_again(names, unsure):
+    found = Throughput(0.5, 0.0, EXACT, dict.fromkeys(names, 0.5), confidence=HIGH)
+    assert is_unsure(found) is unsure
