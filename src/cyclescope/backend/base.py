@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -266,6 +266,15 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release what the backend holds."""
+        ...
+
+
+@runtime_checkable
+class WaitingBackend(Protocol):
+    """A backend that can also say whether it is still at work; optional."""
+
+    def is_answered(self) -> bool:
+        """Whether an answer has come that nobody took yet."""
         ...
 
 

@@ -321,6 +321,10 @@ class NativeBackend:
         """From now on this thread's batches wait until nothing else is under way."""
         self._own.gives_way = True
 
+    def is_answered(self) -> bool:
+        """Whether an answer has come that nobody took yet."""
+        return self._transport.is_answered()
+
     def submit(self, kernels: Sequence[Kernel], effort: Effort) -> None:
         """Start measuring a batch; `collect` waits for the answer."""
         if self._own.gives_way:
@@ -373,14 +377,12 @@ class NativeBackend:
         self._transport.leave()
 
     def _pack(self, kernels: Sequence[Kernel]) -> bytes:
-        parts: list[bytes] = []
+        parts, pack = list[bytes](), requests.KERNEL_LAYOUT.pack
         if len(self._states) > _STATES // 2:
             self._states.clear()
         for kernel in kernels:
             setup, code, state = kernel.setup, kernel.code, self._state_index(kernel.state)
-            head = requests.KERNEL_LAYOUT.pack(
-                state, kernel.flags, kernel.instructions, len(setup), len(code)
-            )
+            head = pack(state, kernel.flags, kernel.instructions, len(setup), len(code))
             parts += (head, setup, code, _PAD[(len(setup) + len(code)) & 3])
         return b"".join(parts)
 

@@ -170,6 +170,10 @@ class Transport:
             self.unanswered -= 1
             return answer
 
+    def is_answered(self) -> bool:
+        """Whether a frame is there that was not received."""
+        return not self._answers.empty()
+
     def await_idle(self) -> None:
         """Wait until the other side has answered all that it was asked, or is gone."""
         self._idle.wait()

@@ -13,11 +13,14 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.again import Disturbed, disturbed
+from cyclescope.infer.ahead.looks import FurtherLooks
+from cyclescope.infer.ahead.thinking import ThinkingBeside, ThoughtAhead
 from cyclescope.infer.kept import is_current, results_file
 from cyclescope.infer.ports.approach import Approach
 from cyclescope.infer.ports.candidates import candidates
@@ -25,26 +28,14 @@ from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign, idle
 from cyclescope.infer.ports.in_order import order_forms
 from cyclescope.infer.ports.questions import simple_forms
 from cyclescope.infer.progress import Progress, nobody
-from cyclescope.infer.readout import PART, Readout, builder_of, grouped, timing_of
+from cyclescope.infer.readout import PART, Readout
 from cyclescope.infer.refute.refutation import Refutation
 from cyclescope.infer.timing.latency_system import LinkLatency
-from cyclescope.infer.timing.laws import is_undecided, is_unsure, outliers
 from cyclescope.infer.timing.link_chains import LinkChains, fastest, solve_links
 from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.results import FormTiming
-from cyclescope.infer.timing.second_looks import (
-    AT_FIRST,
-    AT_LAST,
-    UNDECIDED_CYCLES,
-    UNDECIDED_ROUNDS,
-    is_first,
-    is_last,
-    last_looks,
-    latency_questions,
-    second_look,
-    throughput_questions,
-)
-from cyclescope.infer.timing.throttling import Suspect, ThrottledChains, suspects
+from cyclescope.infer.timing.second_looks import UNDECIDED_CYCLES, UNDECIDED_ROUNDS
+from cyclescope.infer.timing.throttling import ThrottledChains
 from cyclescope.infer.workload import (
     CORE_FACTS,
     LINKS,
@@ -60,7 +51,6 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.ports import PORTS
-from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
@@ -115,9 +105,6 @@ class Campaign:
         self._again = Disturbed({})
         self._chains: LinkChains | None = None
         self._ports_told: Approach | None = None  # by a run that came to its end
-        self._suspects: list[Suspect] = []
-        self._longer: list[Experiment] = []  # what looks at open forms ask for beside these
-        self._open: dict[InstructionForm, FormTiming] = {}  # first looks that ask for more, or tell no value
         self.found_kept = is_current(results_file(store.path), store.path)
         self._everything = Planner(table, lambda form: True)
 
@@ -143,22 +130,13 @@ class Campaign:
         self.links()
         planner = self.planner()
         forms = [f for f in request.forms if self._legality[f.id] == "ok"]
-        experiments = self._experiments(planner, forms, request.quantities)
-        finished = self._settle(MEASURING, experiments, forms, Sampler(self.backend), deadline)
         real = not self.store.emulated  # results that mean nothing ask for nothing
-        if finished and LATENCY in request.quantities and real:
-            questions = self._questions(planner, forms, self._links_again())
-            sampler = Sampler(self.backend, CAREFUL, batch=500)
-            finished = self._settle(TIMED_AGAIN, questions, forms, sampler, deadline)
-            undecided = self._undecided(planner, stored_links(self.store)) if finished else ()
-            effort = Effort(target=UNDECIDED_CYCLES)  # in small batches: some run while others are found
-            sampler = Sampler(self.backend, effort, least=UNDECIDED_ROUNDS, batch=100)
-            finished = self._settle(TIMED_AGAIN, undecided, forms, sampler, deadline) and finished
-            if finished and self._longer:
-                sampler = Sampler(self.backend, CAREFUL, batch=500)
-                finished = self._settle(TIMED_AGAIN, self._longer, forms, sampler, deadline)
-            throttled = ThrottledChains(self.backend, self.store, planner, self._write)
-            finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
+        if LATENCY in request.quantities and real:
+            experiments = self._by_form(planner, forms, request.quantities)
+            finished = self._looks(planner, forms, experiments, deadline)
+        else:
+            every = self._experiments(planner, forms, request.quantities)
+            finished = self._settle(MEASURING, every, forms, Sampler(self.backend), deadline)
         facts = self._facts_to_ask(deadline) if finished and request.facts else None
         if finished and PORTS in request.quantities:
             finished = self._ports(forms, deadline, facts.begin if facts else idle)
@@ -167,6 +145,34 @@ class Campaign:
         if finished:
             self._links_again()  # what rests on them is computed from the store
         return finished
+
+    def _looks(
+        self,
+        planner: Planner,
+        forms: Sequence[InstructionForm],
+        experiments: Iterable[tuple[InstructionForm, Iterable[Experiment]]],
+        deadline: float,
+    ) -> bool:
+        """First looks at forms, and those that these ask for; whether there was time for all."""
+        looks = FurtherLooks(self.store, planner, stored_links(self.store))
+        sampler = Sampler(ThinkingBeside(self.backend, looks.first.think))
+        first = looks.first.asking(experiments)
+        if not self._settle(MEASURING, first, forms, sampler, deadline, looks.first):
+            return False
+        questions = looks.questions(forms, self._links_again(), self._again.keys)
+        sampler = Sampler(ThinkingBeside(self.backend, looks.second.think), CAREFUL, batch=500)
+        if not self._settle(TIMED_AGAIN, questions, forms, sampler, deadline, looks.second):
+            return False
+        effort = Effort(target=UNDECIDED_CYCLES)  # in small batches: some run while others are found
+        sampler = Sampler(self.backend, effort, least=UNDECIDED_ROUNDS, batch=100)
+        if not self._settle(TIMED_AGAIN, looks.undecided(self._again.keys), forms, sampler, deadline):
+            return False
+        if looks.longer:
+            sampler = Sampler(self.backend, CAREFUL, batch=500)
+            if not self._settle(TIMED_AGAIN, looks.longer, forms, sampler, deadline):
+                return False
+        throttled = ThrottledChains(self.backend, self.store, planner, self._write)
+        return throttled.look(looks.suspects, lambda: time.monotonic() < deadline)
 
     def disturbed(self, request: Request) -> Disturbed:
         """What was disturbed of the forms of a request, and of those that others are measured by."""
@@ -309,12 +315,20 @@ class Campaign:
     def _experiments(
         self, planner: Planner, forms: Sequence[InstructionForm], quantities: frozenset[str]
     ) -> Iterator[Experiment]:
+        return (one for _, some in self._by_form(planner, forms, quantities) for one in some)
+
+    def _by_form(
+        self, planner: Planner, forms: Sequence[InstructionForm], quantities: frozenset[str]
+    ) -> Iterator[tuple[InstructionForm, Iterator[Experiment]]]:
         done = self.store.done(forms=[form.id for form in forms]).difference(self._again.keys)
-        for form in forms:
+
+        def of_form(form: InstructionForm) -> Iterator[Experiment]:
             if THROUGHPUT in quantities:
                 yield from planner.throughput(form, done)
             if LATENCY in quantities:
                 yield from planner.latency(form, done)
+
+        return ((form, of_form(form)) for form in forms)
 
     def _settle(
         self,
@@ -323,12 +337,18 @@ class Campaign:
         forms: Sequence[InstructionForm],
         sampler: Sampler,
         deadline: float,
+        ahead: ThoughtAhead[Any] | None = None,
     ) -> bool:
-        """Measure experiments, which come in the order of `forms`; whether there was time for all."""
+        """Measure experiments, which come in the order of `forms`; whether there was time for all.
+
+        What is thought out `ahead` hears of answers.
+        """
         place = {form.id: number for number, form in enumerate(forms, 1)}
         reached = 0
         for batch in sampler.measure(experiments, lambda: time.monotonic() < deadline):
             self._write(batch)
+            if ahead is not None:
+                ahead.hear(batch)
             reached = max([reached, *(place[e.form] for e, _ in batch)])
             self._tell(stage, reached, len(forms), sampler)
         self.store.note_samples(sampler.counts)
@@ -350,35 +370,6 @@ class Campaign:
         """Say how far the reading of the results is, which makes the model of the machine."""
         self._tell(MODEL, done, total)
 
-    # --- what the results ask for ----------------------------------------------------------------
-
-    def _questions(
-        self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
-    ) -> Iterator[Experiment]:
-        names = [form.id for form in forms]
-        done = {key for glob in AT_FIRST for key in self.store.done(glob, names)}
-        done.difference_update(self._again.keys)
-        different = outliers(forms, self.store.throughputs())
-        self._suspects, self._open = [], {}
-        for form, timing in self.timings(forms, links, is_first):
-            self._suspects += suspects(form, timing)
-            found = [*latency_questions(planner, form, timing), *throughput_questions(planner, form, timing)]
-            if form.id in different or is_unsure(timing.throughput):
-                found += [second_look(experiment) for experiment in planner.throughput(form)]
-            if found or any(map(is_undecided, timing.latencies)):
-                self._open[form] = timing
-            yield from (e for e in found if e.key not in done)
-
-    def _undecided(self, planner: Planner, links: dict[str, LinkLatency]) -> Iterator[Experiment]:
-        """Chains of open forms that tell no value yet, once more; later longer ones that confirm others."""
-        names, self._longer = [form.id for form in self._open], []
-        done = {key for glob in AT_LAST for key in self.store.done(glob, names)}.difference(self._again.keys)
-        for form, records in grouped(self.store, [*self._open]):
-            builder = builder_of(form, [r for r in records if not is_last(r)], links, planner)
-            again, longer = last_looks(planner, form, self._open[form], builder)
-            self._longer += [e for e in longer if e.key not in done]
-            yield from (e for e in again if e.key not in done)
-
     def results(self, forms: Sequence[InstructionForm]) -> Iterator[FormTiming]:
         """Timings of the forms, in their order, one by one."""
         return self.readout(forms).timings()
@@ -386,15 +377,3 @@ class Campaign:
     def readout(self, forms: Sequence[InstructionForm] | None = None) -> Readout:
         """What the store tells of some forms, or of all."""
         return Readout(self.store, self.table, self._known, forms, self.planner(), self._ports_told)
-
-    def timings(
-        self,
-        forms: Iterable[InstructionForm],
-        links: dict[str, LinkLatency],
-        wanted: Callable[[Record], bool] = lambda record: True,
-    ) -> Iterator[tuple[InstructionForm, FormTiming]]:
-        """Timing of each form as far as it is measured, from the records that are wanted."""
-        for form, records in grouped(self.store, list(forms)):
-            outcome = self._legality.get(form.id, "not run")
-            some = [record for record in records if wanted(record)]
-            yield form, timing_of(form, some, links, self.planner(), outcome)

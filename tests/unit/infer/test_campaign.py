@@ -55,7 +55,7 @@ def is_open(latency):
 def test_what_few_rounds_leave_undecided_is_looked_at_again(table, truth, tmp_path, monkeypatch):
     """Of all forms, though only those are looked through of which more was asked, or first looks are open."""
     forms, asked = chosen(table)[::4], []
-    for module in ("campaign", "timing.second_looks"):
+    for module in ("ahead.looks", "timing.second_looks"):
         monkeypatch.setattr(f"cyclescope.infer.{module}.is_undecided", is_open)
     with closing(Store(tmp_path / "store.sqlite", MACHINE)) as store:
         runner = Campaign(table, SimulatedBackend(truth, LOUD), store)

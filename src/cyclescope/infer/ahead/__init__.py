@@ -1,0 +1,1 @@
+"""What answers tell, thought out while the backend is at work on others."""

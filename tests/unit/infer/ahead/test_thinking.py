@@ -1,0 +1,140 @@
+"""What is thought out while a backend is at work changes nothing but when."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+
+import msgspec
+import pytest
+
+from cyclescope.backend.base import Effort, WaitingBackend
+from cyclescope.backend.native import NativeBackend
+from cyclescope.infer.ahead.looks import FurtherLooks
+from cyclescope.infer.ahead.thinking import ThinkingBeside, ThoughtAhead
+from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.timing.links import stored_links
+from cyclescope.kernel.cycle import NOP
+from cyclescope.measure.plan import LATENCY, THROUGHPUT
+from cyclescope.measure.sampling import Sampler
+from cyclescope.measure.store import Store
+from tests.support.code.forms import chosen
+from tests.support.made.comparison import MACHINE
+from tests.support.made.simulated import LOUD, SimulatedBackend
+from tests.support.made.truth import Truth
+
+BOTH = frozenset((THROUGHPUT, LATENCY))
+
+
+class SlowBackend(SimulatedBackend):
+    """One that is asked some times whether it has answered until it has."""
+
+    asked = 0
+
+    def is_answered(self):
+        self.asked += 1
+        return self.asked % 3 == 0
+
+
+@pytest.fixture(scope="module")
+def forms(table):
+    return tuple(chosen(table)[::5])
+
+
+def run(table, forms, backend, path):
+    """Everything that the store of a run has."""
+    with closing(Store(path, MACHINE)) as store:
+        assert Campaign(table, backend, store).run(Request(forms, BOTH), {})
+        return [(r.key, r.cycles, r.verdict) for r in store.records()]
+
+
+@pytest.fixture
+def thought(monkeypatch):
+    """How many forms were thought about ahead."""
+    found = []
+    think = ThoughtAhead.think
+
+    def noted(self):
+        some = think(self)
+        found.append(some)
+        return some
+
+    monkeypatch.setattr(Sampler.__init__, "__defaults__", (None, 120, 2))
+    monkeypatch.setattr(ThoughtAhead, "think", noted)
+    return found
+
+
+def test_a_run_that_thinks_ahead_measures_the_same(table, forms, tmp_path, thought):
+    alone = run(table, forms, SimulatedBackend(Truth(1), LOUD), tmp_path / "alone.sqlite")
+    assert not thought, "nobody waits for a backend that does not say whether it has answered"
+    ahead = run(table, forms, SlowBackend(Truth(1), LOUD), tmp_path / "ahead.sqlite")
+    assert sum(thought) > 5
+    assert ahead == alone
+
+
+def test_one_thinks_until_the_answer_is_there():
+    done = []
+
+    def think():
+        done.append(1)
+        return True
+
+    backend = SlowBackend(Truth(1))
+    backend.submit([], Effort())
+    backend.asked = 0
+    assert isinstance(backend, WaitingBackend)
+    assert ThinkingBeside(backend, think).collect() == []
+    assert len(done) == 2
+    backend.submit([], Effort())
+    assert ThinkingBeside(backend, lambda: False).collect() == []
+
+
+def test_the_runner_says_whether_it_has_answered():
+    assert issubclass(NativeBackend, WaitingBackend)
+
+
+def test_forms_are_thought_about_once_all_of_their_answers_are_there(table, forms, tmp_path):
+    seen = []
+
+    def work(some):
+        seen.extend(form.id for form in some)
+        return [form.id.lower() for form in some]
+
+    one, other, none = forms[:3]
+    with closing(Store(tmp_path / "store.sqlite", MACHINE)) as store:
+        planner = Campaign(table, SimulatedBackend(Truth(1)), store).planner()
+        asked = {form: list(planner.throughput(form)) for form in (one, other)}
+    ahead = ThoughtAhead(work)
+    every = list(ahead.asking([*asked.items(), (none, [])]))
+    assert every == [*asked[one], *asked[other]]
+    ahead.hear([(e, None) for e in every[:-1]])
+    assert ahead.think()
+    assert set(seen) == {one.id, none.id}
+    assert not ahead.think()
+    assert [made for _, made in ahead.each((one, other, none), 2)] == [
+        f.id.lower() for f in (one, other, none)
+    ]
+    assert len(seen) == 3, "nothing is made twice"
+
+
+@pytest.mark.parametrize("nop", [True, False])
+def test_what_rests_on_a_link_that_was_measured_anew_is_thought_out_anew(table, forms, tmp_path, nop):
+    path = tmp_path / "store.sqlite"
+    run(table, forms, SimulatedBackend(Truth(1)), path)
+    with closing(Store(path, MACHINE)) as store:
+        planner = Campaign(table, SimulatedBackend(Truth(1)), store).planner()
+        links = stored_links(store)
+        used = Counter(key for record in store.records_of((LATENCY,)) for key in record.links)
+        changed = NOP if nop else used.most_common(1)[0][0]
+        other = links | {changed: msgspec.structs.replace(links[changed], value=1.5 * links[changed].value)}
+        known = [form for form in forms if store.legality()[form.id] == "ok"]
+
+        def asked(before, after):
+            looks = FurtherLooks(store, planner, before)
+            list(looks.first.asking((form, ()) for form in known))
+            while looks.first.think():
+                pass
+            list(looks.questions(known, after, ()))
+            return looks._open
+
+        assert asked(links, other) == asked(other, other) != asked(links, links)
