@@ -127,7 +127,8 @@ class Block(msgspec.Struct, frozen=True):
     function or the loop's label, or "". `found` says in words how the block was chosen. `line_texts`
     has the text of every line that an instruction refers to, by line number. `loop` tells whether the
     block ends with a branch to its beginning. `unroll` is None where no pointer moves by a constant. `notes`
-    say what of the source was not understood, or taken to mean.
+    say what of the source was not understood, or taken to mean. Addresses are final, or else a linker adds
+    multiples of `alignment` bytes.
     """
 
     instructions: tuple[BlockInstruction, ...]
@@ -139,6 +140,7 @@ class Block(msgspec.Struct, frozen=True):
     loop: bool = False
     unroll: Unroll | None = None
     notes: tuple[str, ...] = ()
+    alignment: int = 0
 
     def __iter__(self) -> Iterator[BlockInstruction]:
         return iter(self.instructions)

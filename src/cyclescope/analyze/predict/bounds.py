@@ -56,12 +56,26 @@ def branches(costs: Sequence[PlacedCost], loop: bool) -> float:
     return float(taken + (loop and last))
 
 
-def code_lines(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | None) -> float:
-    """Cycles in which a loop gets the lines that its code lies in, 0 where they are not known to limit it."""
+def code_lines(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | None, later: int = 0) -> float:
+    """Cycles in which a loop gets the lines that its code lies in, 0 where they are not known to limit it.
+
+    The code is so many bytes `later` than its addresses say.
+    """
     if lines is None or not block.loop or len(block) != len(costs):
         return 0.0
     slots = [(len(one.code), placed.slots) for one, placed in zip(block, costs, strict=True)]
-    return lines.cycles(block.instructions[0].address, slots, [one.constants for one in block])
+    return lines.cycles(block.instructions[0].address + later, slots, [one.constants for one in block])
+
+
+def placings(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | None) -> tuple[float, float]:
+    """The least and the most of these cycles, by where a linker puts the code.
+
+    Nothing is said of text that asks for no alignment: it is as if at its address.
+    """
+    step = block.alignment if lines is not None and block.alignment > 1 else 0
+    places = range(0, lines.size, step) if lines is not None and step else (0,)
+    found = [code_lines(block, costs, lines, later) for later in places]
+    return min(found), max(found)
 
 
 def resources(costs: Iterable[PlacedCost]) -> dict[str, float]:

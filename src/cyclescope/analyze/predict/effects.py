@@ -82,7 +82,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
         return self.parts(situation) if self.parts is not None else {}
 
 
-RESOURCES = "resources"
+RESOURCES, LINES_OF_CODE = "resources", "code_lines"
 EFFECTS = (
     Effect(name="taken_branches", words="taken branches", data=Data.NONE, needs=traits.GOES,
            cycles=lambda s: bounds.branches(s.costs, s.block.loop and not s.is_measured)),
@@ -90,7 +90,7 @@ EFFECTS = (
            needs=traits.KEEPS_BUSY, parts=lambda s: bounds.resources(s.costs)),
     Effect(name="units", words="units without a port", data=Data.THROUGHPUT, assumed=True,
            needs=traits.IS_SLOW_ALONE, parts=lambda s: bounds.units(s.costs)),
-    Effect(name="code_lines", words="lines of its code", data=Data.NONE, assumed=True,
+    Effect(name=LINES_OF_CODE, words="lines of its code", data=Data.NONE, assumed=True,
            cycles=lambda s: bounds.code_lines(s.block, s.costs, s.behaviour.lines)),
     Effect(name="locked", words="locked instructions", data=Data.LATENCY, assumed=True,
            needs=traits.IS_LOCKED, cycles=lambda s: bounds.locked(s.costs, s.forward)),

@@ -14,7 +14,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.depend.loop_carried import is_carried, slowest_chain
 from cyclescope.analyze.predict import bounds, effects
-from cyclescope.analyze.predict.effects import EFFECTS, Situation
+from cyclescope.analyze.predict.effects import EFFECTS, LINES_OF_CODE, Situation
 from cyclescope.analyze.predict.prediction import (
     FRONT_END,
     IN_ORDER,
@@ -100,6 +100,13 @@ class BlockBounds:
     def evenly(self) -> list[float]:
         """Cycles per port where operations are split evenly over their ports."""
         return bounds.evenly(self.loads, len(self.machine.ports))
+
+    @cached_property
+    def by_place(self) -> tuple[float, float]:
+        """The least and the most cycles by where a linker puts the code; the same where that is all one."""
+        rest = max((c for name, c in self.deciding.items() if name != LINES_OF_CODE), default=0.0)
+        least, most = bounds.placings(self.block, self.costs, self.situation.behaviour.lines)
+        return max(rest, least), max(rest, most)
 
     # --- what is sure ----------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ from cyclescope.model.limits import WORK
 from cyclescope.model.machine import COSTS, IDEAL, STATIC, Borrowed, MachineModel
 from cyclescope.model.ports import resource_ports
 from cyclescope.remarks.prediction import Assumed
-from cyclescope.remarks.remark import LISTED
+from cyclescope.remarks.remark import LISTED, Remark
 
 
 class UnknownInstructions(UnsupportedInstruction):
@@ -236,7 +236,7 @@ class _Analysis:
             width=self.machine.width, borrowed=tuple(self._borrowed()),
             cycles=found.cycles, lower=found.lower,
             upper=None if upper is None else max(upper, found.cycles),
-            interval=found.interval(upper),
+            interval=self._interval(upper),
             bottleneck=found.bottleneck, full=self._full(found.bottleneck), bounds=self._bounds(),
             ports=self._by_port(total(split, len(self.machine.ports))),
             ports_fixed=self._by_port(found.evenly),
@@ -246,13 +246,28 @@ class _Analysis:
             loop_carried=tuple(map(self._listed, self.chains)),
             critical_path=CriticalPath(self.path.cycles, *self._places(self.path.nodes)),
             dependencies=tuple(self._dependencies()), unknown=tuple(unknown.values()),
-            notes=(*self.block.notes, *map(str, notes(self.graph, self.predictor.costs, unknown))),
+            notes=(*self.block.notes, *map(str, self._notes(unknown))),
             fixed=self.fixed,
             unroll_factor=unroll_factor, source=self.block.source, name=self.block.name,
             found=self.block.found, loop=self.block.loop,
             pointer_increment=unroll.stride if unroll else None,
             elements=unroll.elements if unroll else None, simulation=simulation,
         )  # fmt: skip
+
+    def _interval(self, upper: float | None) -> tuple[float, float]:
+        """Least and most cycles, wherever a linker puts the code."""
+        least, most = self.found.interval(upper)
+        by_place = self.found.by_place
+        return (
+            (least, most) if by_place[0] == by_place[1] else (min(least, by_place[0]), max(most, by_place[1]))
+        )
+
+    def _notes(self, unknown: dict[int, Unknown]) -> Iterator[Remark]:
+        yield from notes(self.graph, self.predictor.costs, unknown)
+        least, most = self.found.by_place
+        lines = self.found.situation.behaviour.lines
+        if least != most and lines is not None:
+            yield Assumed.LINKED.of(lines.size, least, most)
 
     def _bounds(self) -> dict[str, float]:
         """All bounds, with those that a loop may be faster than."""

@@ -19,7 +19,7 @@ from cyclescope.analyze.read.attempt import INTEL_HEADER, Attempt
 from cyclescope.analyze.read.binary import Binary
 from cyclescope.analyze.read.disassembly import as_text
 from cyclescope.analyze.read.masm import is_masm, translated
-from cyclescope.analyze.read.objects import bases, pieces, references, symbol_address
+from cyclescope.analyze.read.objects import alignment, bases, pieces, references, symbol_address
 from cyclescope.analyze.read.program import Function, JumpTable, Program, Statement
 from cyclescope.analyze.read.semicolons import without_comments, without_strings
 from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine, guess_isa, guess_syntax, split
@@ -194,6 +194,7 @@ def _program(
         comments,
         _tables(lines, starts),
         notes,
+        alignment=alignment(binary),
     )
 
 

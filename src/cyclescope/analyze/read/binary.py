@@ -47,6 +47,7 @@ class ElfSection(NamedTuple):
     size: int
     link: int
     info: int
+    alignment: int = 0
 
     @property
     def is_code(self) -> bool:
@@ -201,7 +202,7 @@ def _sections(file: ELFFile) -> Iterator[ElfSection]:
     for section in file.iter_sections():
         header = section.header
         executable = bool(header["sh_flags"] & SH_FLAGS.SHF_EXECINSTR)
-        fields = ("sh_addr", "sh_offset", "sh_size", "sh_link", "sh_info")
+        fields = ("sh_addr", "sh_offset", "sh_size", "sh_link", "sh_info", "sh_addralign")
         rest = (header[field] for field in fields)
         yield ElfSection(section.name, str(header["sh_type"]), executable, *rest)
 

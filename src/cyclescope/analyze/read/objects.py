@@ -30,6 +30,12 @@ def bases(binary: Binary) -> dict[int, int]:
     return found
 
 
+def alignment(binary: Binary) -> int:
+    """Bytes that the sections with code are aligned to, of which a linker makes addresses; 0 where it has."""
+    asked = [one.alignment for one in binary.sections if one.is_code and one.size]
+    return min(asked, default=0) if binary.relocatable else 0
+
+
 def object_program(content: bytes | Path, source: str) -> Program:
     """The program of an ELF file. Raises SourceError where it cannot be read or has no code."""
     binary = Binary(content, source)
@@ -44,6 +50,7 @@ def object_program(content: bytes | Path, source: str) -> Program:
         labels=_labels(binary, places),
         references=references(binary, places),
         locate=partial(_located, binary, places),
+        alignment=alignment(binary),
     )
 
 

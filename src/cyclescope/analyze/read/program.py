@@ -76,7 +76,7 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     text. `labels` are names by address, `references` relocations by address, `tables` what tables in the data
     name, as far as the source tells. `lines` is the source text, `notes` what of it was not understood.
     `locate` finds the places of addresses, where a file may have debugging information. `syntax` is that of
-    x86 text.
+    x86 text. A linker has still to choose addresses, multiples of `alignment` bytes, if that is not 0.
     """
 
     isa: str
@@ -92,6 +92,7 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     notes: tuple[Remark, ...] = ()
     locate: Callable[[Sequence[int]], Located] | None = None
     syntax: str = ""
+    alignment: int = 0
 
     @property
     def size(self) -> int:
@@ -241,8 +242,9 @@ class Code:
         instructions, problem = self._placed(instructions)
         said = tuple(map(str, (*self.program.notes, *notes, *problem)))
         return Block(
-            instructions, self.program.isa, self.program.source, name, str(found), lines, loop, notes=said
-        )
+            instructions, self.program.isa, self.program.source, name, str(found), lines, loop, notes=said,
+            alignment=self.program.alignment,
+        )  # fmt: skip
 
     def _placed(
         self, instructions: tuple[BlockInstruction, ...]
