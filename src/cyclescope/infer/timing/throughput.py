@@ -148,10 +148,13 @@ class ThroughputBuilder:
         return MEDIUM if found == HIGH and doubtful else found
 
     def _is_repeated(self, best: Record, main: Sequence[Record]) -> bool:
-        """Whether another sequence as long takes the same: lines leave for memory, where others write."""
-        longest = [r.per_instance for r in main if r.count == best.count and r is not best]
-        near = [one for one in longest if max(one, best.per_instance) < AGREED * min(one, best.per_instance)]
-        return best.verdict == STABLE and (bool(near) or not longest)
+        """Whether another sequence as long takes the same, and no rounds of one as long disagree:
+        lines leave for memory, where others write.
+        """
+        longest = [r for r in main if r.count == best.count]
+        others = [r for r in longest if r is not best]
+        near = not others or any(_agree(r, best) for r in others)
+        return near and all(r.verdict == STABLE for r in longest)
 
     def _breaks_law(self, best: Record) -> bool:
         """Whether a throughput is less than that of a NOP."""
