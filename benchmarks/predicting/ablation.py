@@ -64,7 +64,7 @@ from cyclescope.session.validation import known
 
 COLUMNS = ("without", "mean error %", "more", "median %", "tau", "within 10 %", "predicted otherwise")
 NOTHING = "nothing: the whole model"
-_BINDING = ("binding", "single", "wakeup", "writeback", "ahead")
+_BINDING = ("binding", "single", "wakeup", "writeback", "ahead", "rotating")
 _LINES = tuple(f"{size} bytes" for size in LINE_SIZES)
 _BY_INDEX = (Addressed.STORE, Addressed.OPERATION, Addressed.UPDATE)
 
@@ -132,6 +132,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "how ports are chosen": _BINDING,
     "one result of a port in a cycle": ("writeback",),
     "ports chosen for a cycle as a whole": ("ahead",),
+    "ports that take operations in turn": ("rotating",),
     "instructions that are not divided": ("whole",),
     "NOPs that share slots": ("nops",),
     "bytes of code in a cycle": ("fetch", "lengths"),

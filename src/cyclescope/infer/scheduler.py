@@ -9,7 +9,7 @@ ports. The likelihood of the readings chooses.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 import msgspec
@@ -20,15 +20,17 @@ from cyclescope.isa.table import Table
 from cyclescope.model import limits
 from cyclescope.model.calibration import NEAR
 from cyclescope.model.facts import SCHEDULER, Fact
-from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Wakeup, Writeback
+from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Scheduler, Wakeup, Writeback
 from cyclescope.probe.code import Assembler
-from cyclescope.probe.core.scheduler import CHAINED, of_form, scheduler_cases
+from cyclescope.probe.core.scheduler import CHAINED, VECTOR_ADDED, of_form, scheduler_cases, vector_cases
+from cyclescope.probe.question import Point
 
 _FAR = 8.0  # nats: readings that no way comes near tell of something else
 _CLEAR = 3.0  # nats by which a way has to be likelier than ports chosen at the start: odds of 20 : 1
 _FEWEST = 4  # readings: fewer are explained by chance
 
 Ports = tuple[int, ...]
+Cases = Callable[[str], Iterable[tuple[str, Point]]]
 
 
 class Scheduling(msgspec.Struct, frozen=True):
@@ -39,23 +41,29 @@ class Scheduling(msgspec.Struct, frozen=True):
     single: Ports = ()
     writeback: Writeback | None = None
     ahead: bool = False
+    rotating: Ports = ()
+    schedulers: tuple[Scheduler, ...] = ()
 
     def of(self, core: Core) -> Core:
-        """A core that schedules so."""
-        return msgspec.structs.replace(core, **msgspec.structs.asdict(self))
+        """A core that schedules so; the schedulers that it has in front of other ports stay."""
+        others = tuple(one for one in core.schedulers if not {*one.ports} <= {*self.rotating})
+        told = {**msgspec.structs.asdict(self), "schedulers": (*others, *self.schedulers)}
+        return msgspec.structs.replace(core, **told)
 
 
 NOT_TOLD = Scheduling("")
 
 
-def predicted(machine: MachineModel, table: Table, way: Scheduling) -> dict[str, float]:
+def predicted(
+    machine: MachineModel, table: Table, way: Scheduling, cases: Cases = scheduler_cases
+) -> dict[str, float]:
     """Cycles of the probe's kernels by subject, as far as the model knows their instructions."""
     from cyclescope.simulate.simulator import Simulator  # loads the engine
 
     simulator = Simulator(msgspec.structs.replace(machine, core=way.of(machine.core)), way.binding)
     assembler = Assembler(table)
     found: dict[str, float] = {}
-    for subject, point in scheduler_cases(table.isa):
+    for subject, point in cases(table.isa):
         kernel = assembler.kernel(point.lines, point.flags)
         if all(simulator.knows(one.form) for one in kernel.body):
             found[subject] = simulator.run(kernel.body, kernel.state).cycles
@@ -68,28 +76,41 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
     A reading that is less sure than predictions are tells nothing: beside neighbours all take longer.
     Where none is plainly likelier than ports that are chosen when operations start, nothing is said.
     """
-    read = {f.subject: f for f in facts if f.probe == SCHEDULER and _is_sure(f)}
-    if len(read) < _FEWEST or not machine.ports:
+    sure = {f.subject: f for f in facts if f.probe == SCHEDULER and _is_sure(f)}
+    vectors = {subject: sure.pop(subject) for subject, _ in vector_cases(table.isa) if subject in sure}
+    if len(sure) < _FEWEST or not machine.ports:
         return NOT_TOLD
     try:
-        found = _likeliest(machine, read, table, ways(machine, table.isa))
+        found = _likeliest(machine, sure, table, ways(machine, table.isa))
         if found is None:
             return NOT_TOLD
         writing = [found, *with_writeback(found, _of_additions(machine, table.isa))]
-        found = _likeliest(machine, read, table, writing) or found
-        return _likeliest(machine, read, table, [found, *with_crossing(found)]) or found
+        found = _likeliest(machine, sure, table, writing) or found
+        found = _likeliest(machine, sure, table, [found, *with_crossing(found)]) or found
+        if len(vectors) < _FEWEST:
+            return found
+        turns = [found, *with_turns(found, machine, table.isa)]
+        return _likeliest(machine, vectors, table, turns, vector_cases) or found
     except (BackendUnavailable, UnsupportedInstruction, UsageError):
         return NOT_TOLD
 
 
 def _likeliest(
-    machine: MachineModel, read: Mapping[str, Fact], table: Table, tried: Sequence[Scheduling]
+    machine: MachineModel,
+    read: Mapping[str, Fact],
+    table: Table,
+    tried: Sequence[Scheduling],
+    *cases: Cases,
 ) -> Scheduling | None:
     """The way that is plainly likelier than the first, the simplest; None where there is none."""
     copies = possible_copies()
     others = [number for number in range(len(tried)) if number % (copies + 1)]
-    with by_copies(lambda number: predicted(machine, table, tried[number]), others, copies) as elsewhere:
-        made = {way: elsewhere(n) or predicted(machine, table, way) for n, way in enumerate(tried)}
+
+    def cycles_of(number: int) -> dict[str, float]:
+        return predicted(machine, table, tried[number], *cases)
+
+    with by_copies(cycles_of, others, copies) as elsewhere:
+        made = {way: elsewhere(n) or cycles_of(n) for n, way in enumerate(tried)}
     nats = {way: _nats(read, cycles) for way, cycles in made.items()}
     likeliest = min(nats, key=nats.__getitem__)
     known = len(read.keys() & made[tried[0]].keys())
@@ -111,6 +132,26 @@ def with_crossing(way: Scheduling) -> list[Scheduling]:
     return [msgspec.structs.replace(way, writeback=msgspec.structs.replace(way.writeback, crossing=True))]
 
 
+def with_turns(way: Scheduling, machine: MachineModel, isa: str) -> list[Scheduling]:
+    """A way whose vector ports take operations in turn, with a scheduler in front of each half of them.
+
+    None where ports are chosen when operations start, or where operations on general registers use the ports.
+    """
+    ports = _of_plain(machine, isa, VECTOR_ADDED)
+    if way.binding in ("", IDEAL) or not ports or not {*ports}.isdisjoint(_of_additions(machine, isa)):
+        return []
+    least, most = (int(end).bit_length() for end in (limits.QUEUE.least, limits.QUEUE.most))
+    sizes = [1 << bits - 1 for bits in range(least, most + 1)]
+    return [
+        msgspec.structs.replace(
+            way, rotating=ports,
+            schedulers=tuple(Scheduler(f"vector {n}", part, size) for n, part in enumerate(parts)),
+        )
+        for parts in _unlike_halves(machine, ports)
+        for size in sizes
+    ]  # fmt: skip
+
+
 def ways(machine: MachineModel, isa: str) -> list[Scheduling]:
     """All ways that are tried before results are looked at, the simplest first."""
     ports = _of_additions(machine, isa)
@@ -122,7 +163,11 @@ def ways(machine: MachineModel, isa: str) -> list[Scheduling]:
 
 def _of_additions(machine: MachineModel, isa: str) -> Ports:
     """The ports of plain additions, none where they are not known, or one alone."""
-    cost = machine.forms.get(of_form(isa, CHAINED))
+    return _of_plain(machine, isa, CHAINED)
+
+
+def _of_plain(machine: MachineModel, isa: str, what: str) -> Ports:
+    cost = machine.forms.get(of_form(isa, what))
     operations = cost.operations if cost is not None and cost.operations is not None else ()
     if len(operations) != 1 or len(operations[0].ports) < 2:
         return ()
@@ -134,12 +179,18 @@ def _wakeups(machine: MachineModel, ports: Ports) -> Iterator[Wakeup]:
     if not ports:
         return
     yield Wakeup(ports)
+    for parts in _unlike_halves(machine, ports):
+        yield Wakeup(ports, parts)
+
+
+def _unlike_halves(machine: MachineModel, ports: Ports) -> Iterator[tuple[Ports, Ports]]:
+    """The halves of ports that differ in what else uses them."""
     kinds, seen = _kinds(machine, ports), set()
     for parts in _halves(ports):
         alike = tuple(sorted(tuple(sorted(kinds[port] for port in part)) for part in parts))
         if alike not in seen:
             seen.add(alike)
-            yield Wakeup(ports, parts)
+            yield parts
 
 
 def _kinds(machine: MachineModel, ports: Collection[int]) -> dict[int, int]:

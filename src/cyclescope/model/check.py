@@ -179,7 +179,7 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
         yield f"core.binding: unknown {shown(core.binding)!r}; there are {', '.join(BINDINGS)}"
     if core.wakeup is not None:
         yield from _wakeup_problems(core.wakeup, port_count)
-    yield from _single_problems(core, port_count)
+    yield from _dealt_problems(core, port_count)
     if core.writeback is not None:
         yield from _writeback_problems(core, core.writeback, port_count)
     for scheduler in core.schedulers:
@@ -189,15 +189,15 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
         yield from _port_problems(f"{place}: ports", scheduler.ports, port_count)
 
 
-def _single_problems(core: Core, port_count: int) -> Iterator[str]:
-    if not core.single:
-        if core.ahead:
-            yield "core.ahead: needs core.single"
-        return
-    yield from _port_problems("core.single", core.single, port_count)
-    if core.binding in ("", IDEAL):
-        said = shown(core.binding)
-        yield f"core.single: needs a binding of ports at dispatch, not {said!r}"
+def _dealt_problems(core: Core, port_count: int) -> Iterator[str]:
+    if core.ahead and not core.single:
+        yield "core.ahead: needs core.single"
+    for field, ports in (("single", core.single), ("rotating", core.rotating)):
+        if not ports:
+            continue
+        yield from _port_problems(f"core.{field}", ports, port_count)
+        if core.binding in ("", IDEAL):
+            yield f"core.{field}: needs a binding of ports at dispatch, not {shown(core.binding)!r}"
 
 
 def _writeback_problems(core: Core, writeback: Writeback, port_count: int) -> Iterator[str]:

@@ -110,6 +110,9 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     up too early. Each of the `single` ports (indices) gets at most one operation in a cycle of dispatch, if
     operations get their ports then; `writeback` says which ports write one result in a cycle, and
     `ahead` whether single ports are chosen so that most of a cycle's next operations find one, too.
+    The `rotating` ports (indices) take operations that may use no other one in turn, whatever the binding of
+    others is: each gets, when it is dispatched, a port for which none waited when the cycle began, if there
+    is one; of several, or else of all, the port that has been left out for longest.
     `evenness` is how far mixes are from the best use of the ports (0) to an even one (1), in which each
     operation goes to any of its ports as often.
     """
@@ -134,6 +137,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     single: tuple[int, ...] = ()
     writeback: Writeback | None = None
     ahead: bool = False
+    rotating: tuple[int, ...] = ()
     evenness: float = 0.0
 
 

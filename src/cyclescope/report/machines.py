@@ -17,6 +17,7 @@ from cyclescope.report.words import (
     borrowing,
     calibration_lines,
     counted,
+    rotating_text,
     single_text,
     wakeup_text,
     writeback_text,
@@ -102,6 +103,8 @@ def _front_end(model: MachineModel) -> Iterable[tuple[str, str]]:
         yield "", single_text(core.single, model.ports, core.ahead)
     if core.writeback:
         yield "", writeback_text(core.writeback, model.ports)
+    if core.rotating:
+        yield "", rotating_text(core.rotating, model.ports)
     if core.evenness:
         yield "mixes", f"{core.evenness:.1%} of the way from the best use of their ports to an even one"
     if core.nops != 1:

@@ -156,6 +156,11 @@ def writeback_text(writeback: Writeback, names: Sequence[str]) -> str:
     return f"each of {port_set(writeback.ports, names)} writes one result in a cycle{others}{after}"
 
 
+def rotating_text(rotating: Sequence[int], names: Sequence[str]) -> str:
+    """Which ports take operations in turn."""
+    return f"{port_set(rotating, names)} take operations in turn, those first for which none waits"
+
+
 def wakeup_text(wakeup: Wakeup, names: Sequence[str]) -> str:
     """How results are announced, and on which ports."""
     where = " or ".join(port_set(some, names) for some in wakeup.clusters or (wakeup.ports,))

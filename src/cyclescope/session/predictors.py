@@ -104,7 +104,10 @@ def without(machine: MachineModel, probe: str) -> MachineModel:
     """A machine without what a probe found."""
     core = machine.core
     if probe == SCHEDULER:  # whose answers are kept as these
-        core = msgspec.structs.replace(core, binding="", wakeup=None, single=(), writeback=None, ahead=False)
+        core = msgspec.structs.replace(
+            core, binding="", wakeup=None, single=(), writeback=None, ahead=False, rotating=(),
+            schedulers=tuple(one for one in core.schedulers if not {*one.ports} <= {*core.rotating}),
+        )  # fmt: skip
     facts = tuple(fact for fact in machine.facts if fact.probe != probe)
     return msgspec.structs.replace(machine, facts=facts, core=core)
 

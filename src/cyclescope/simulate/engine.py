@@ -70,7 +70,8 @@ class Layout(msgspec.Struct, frozen=True):
     are sets of which an operation that may use all of them gets one. Where ports are chosen at dispatch, each
     of the `single` ports gets one operation at most in a cycle, and each of the `writing` ports writes one
     result: while an operation would write another one, younger ones start before it in `patience` cycles.
-    `ahead` says that single ports are chosen so that most of a cycle's next operations find one, too.
+    `ahead` says that single ports are chosen so that most of a cycle's next operations find one, too. The
+    `rotating` ports take operations in turn, however many each of them got.
     """
 
     width: float
@@ -87,6 +88,7 @@ class Layout(msgspec.Struct, frozen=True):
     writing: int = 0
     patience: int = 0
     ahead: bool = False
+    rotating: int = 0
 
     def words(self) -> array[int]:
         """The layout as the engine reads it. Raises UsageError for what it cannot be."""
@@ -99,6 +101,7 @@ class Layout(msgspec.Struct, frozen=True):
             self.store_buffer, int(self.in_order), BINDINGS.index(self.policy), self.ports, len(self.queues),
             _signed(self.announcing), len(self.clusters), _signed(self.single),
             _signed(self.writing), self.patience, int(self.ahead),
+            _signed(self.rotating),
         ]  # fmt: skip
         for ports, entries in self.queues:
             words += [_signed(ports), entries]

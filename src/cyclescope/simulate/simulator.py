@@ -263,6 +263,7 @@ def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
         tuple(map(_set, core.wakeup.clusters)) if core.wakeup else (), _set(core.single),
         _set(core.writeback.ports) if core.writeback else 0,
         core.writeback.patience if core.writeback else 0, core.ahead,
+        _set(core.rotating),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.infer import scheduler
-from cyclescope.infer.scheduler import NOT_TOLD, Scheduling, predicted, scheduling_of, ways
+from cyclescope.infer.scheduler import NOT_TOLD, Scheduling, predicted, scheduling_of, ways, with_turns
 from cyclescope.isa.table import load_table
 from cyclescope.model.facts import SCHEDULER, CoreAnswer, Fact
 from cyclescope.model.machine import (
@@ -21,15 +21,18 @@ from cyclescope.model.machine import (
     ROUND_ROBIN,
     STATIC,
     Operation,
+    Scheduler,
     Wakeup,
     Writeback,
 )
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.core.scheduler import vector_cases
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
 from tests.support.made.probed import NOISE
 
 CORES = {"skylake": "x86-64", "neoverse-v2": "aarch64", "sifive-p670": "riscv64"}
+ADD, ADD_VECTORS = "ADD_01 (R64, R64)", "VPADDD (YMM, YMM, YMM)"
 SENDING = "PMOVMSKB (R64, XMM)"  # what a vector unit makes, to a general register
 SEED = random.SystemRandom().randrange(1 << 30)
 
@@ -222,6 +225,60 @@ def test_ports_that_write_what_vector_units_send_are_told(table, crossing):
     cycles = predicted(machine, table, way)
     facts = [Fact(SCHEDULER, name, CoreAnswer.VALUE, value, 0.01) for name, value in cycles.items()]
     assert scheduling_of(machine, facts, table) == way
+
+
+@pytest.fixture(scope="module")
+def in_turn():
+    """A core whose vector ports take operations in turn, and the way of that."""
+    machine = load_model("znver4")
+    ports, vectors = (tuple(sorted(machine.forms[form].operations[0].ports)) for form in (ADD, ADD_VECTORS))
+    half = len(vectors) // 2
+    queues = (Scheduler("vector 0", vectors[:half], 32), Scheduler("vector 1", vectors[half:], 32))
+    way = Scheduling(EVENLY, single=ports, rotating=vectors, schedulers=queues)
+    return msgspec.structs.replace(machine, core=msgspec.structs.replace(machine.core, schedulers=())), way
+
+
+def both(machine, table, way):
+    """What the probe would read, of general registers and of vectors."""
+    return predicted(machine, table, way) | predicted(machine, table, way, vector_cases)
+
+
+def test_vector_ports_that_take_operations_in_turn_are_told(table, in_turn):
+    machine, way = in_turn
+    known = msgspec.structs.replace(machine, core=way.of(machine.core))
+    backend = SimulatedBackend(known, EVENLY, noise=msgspec.structs.replace(NOISE, seed=SEED))
+    (asked,) = ask([PROBES["scheduler"]], backend, table)
+    found = scheduling_of(machine, asked.facts, table)
+    assert (found.rotating, found.single) == (way.rotating, way.single), f"seed {SEED}"
+    truth, told = both(machine, table, way), both(machine, table, found)
+    far = [name for name in truth if abs(told[name] - truth[name]) > 0.1 * truth[name]]
+    assert far == [], f"seed {SEED}"
+
+
+def test_vector_ports_that_got_fewest_are_not_taken_for_others(table, in_turn):
+    machine, way = in_turn
+    evenly = msgspec.structs.replace(way, rotating=(), schedulers=())
+    facts = [
+        Fact(SCHEDULER, name, CoreAnswer.VALUE, value, 0.01)
+        for name, value in both(machine, table, evenly).items()
+    ]
+    assert scheduling_of(machine, facts, table) == evenly
+
+
+def test_vector_ports_of_general_operations_and_ports_chosen_late_take_none_in_turn(skylake, in_turn):
+    machine, way = in_turn
+    assert len(with_turns(way, machine, "x86-64")) % 5 == 0  # sizes from 8 to 128
+    assert not with_turns(Scheduling(IDEAL), machine, "x86-64")
+    assert not with_turns(Scheduling(EVENLY), skylake, "x86-64")
+    assert not with_turns(way, machine, "riscv64")
+
+
+def test_schedulers_in_front_of_other_ports_stay(in_turn):
+    machine, way = in_turn
+    memory = Scheduler("memory", (way.single[0],), 24)
+    core = msgspec.structs.replace(machine.core, schedulers=(memory,))
+    assert way.of(core).schedulers == (memory, *way.schedulers)
+    assert way.of(way.of(core)).schedulers == (memory, *way.schedulers)
 
 
 def test_ways_differ_in_what_ports_can_tell(skylake, table):

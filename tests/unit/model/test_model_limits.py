@@ -199,6 +199,15 @@ def test_single_ports_are_there_and_chosen_at_dispatch():
         assert next(problems(model(core))).startswith(said)
 
 
+def test_ports_that_take_operations_in_turn_are_there_and_chosen_at_dispatch():
+    assert not list(problems(model({"rotating": (0,), "binding": STATIC})))
+    for core, said in (
+        ({"rotating": (0,)}, "core.rotating: needs a binding of ports at dispatch"),
+        ({"rotating": (99,), "binding": STATIC}, "core.rotating: [99] do not exist"),
+    ):
+        assert next(problems(model(core))).startswith(said)
+
+
 def test_ports_that_write_one_result_are_there_and_chosen_at_dispatch():
     assert not list(problems(model({"writeback": Writeback((0,), 7), "binding": STATIC})))
     for core, said in (

@@ -26,7 +26,7 @@ CORE = Core(
     mispredict_penalty=13.0, schedulers=(Scheduler("int", (0, 1), 24), Scheduler("memory", (2,))), whole=True,
     width_kind=MEASURED, width_source="six of NOPs", fetch=32.0, lengths=((4, 1.0), (9, 1.71)), nops=2,
     binding=GROUPED, wakeup=Wakeup((0, 1), ((0,), (1,))), single=(0, 1),
-    writeback=Writeback((0, 1), 4, crossing=True), ahead=True, evenness=0.125,
+    writeback=Writeback((0, 1), 4, crossing=True), ahead=True, rotating=(1, 2), evenness=0.125,
 )  # fmt: skip
 ADD = FormCost(
     1, (Operation((0, 1)),), {"op1->op1": 1.0}, throughput=0.5, throughput_error=0.004, confidence="high"

@@ -15,7 +15,7 @@ from cyclescope.measure.blocks import CLEAN, DISTURBED_BLOCK, FAILED, NONLINEAR,
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.facts import FUSION, SCHEDULER, STACK_ENGINE, CoreAnswer, Fact
 from cyclescope.model.library import llvm_model
-from cyclescope.model.machine import Wakeup, Writeback
+from cyclescope.model.machine import Scheduler, Wakeup, Writeback
 from cyclescope.probe.catalogue import NEEDED
 from cyclescope.session.blocks import KERNELS, LOOP, UNROLLED, ProgramBlock, case_of, decoded
 from cyclescope.session.predictors import (
@@ -245,7 +245,7 @@ def asked(model):
         Fact(SCHEDULER, "chained a", CoreAnswer.VALUE, 1.0, 0.1),
     )
     core = msgspec.structs.replace(model.core, binding="random", wakeup=Wakeup((0, 1)), single=(0, 1))
-    core = msgspec.structs.replace(core, writeback=Writeback((0, 1)), ahead=True)
+    core = msgspec.structs.replace(core, writeback=Writeback((0, 1)), ahead=True, rotating=(2, 3))
     return msgspec.structs.replace(model, facts=facts, core=core)
 
 
@@ -255,6 +255,9 @@ def test_a_machine_without_what_a_probe_found_has_the_rest(model):
     assert without(machine, FUSION).core.binding == "random"
     assert without(machine, FUSION).core.wakeup is not None
     assert without(machine, SCHEDULER).core == model.core
+    queue = Scheduler("vectors", machine.core.rotating, 32)
+    queues = msgspec.structs.replace(machine.core, schedulers=(*model.core.schedulers, queue))
+    assert without(msgspec.structs.replace(machine, core=queues), SCHEDULER).core == model.core
     assert (model.core.binding, model.core.wakeup, model.core.single) == ("", None, ())
     assert without(machine, STACK_ENGINE) == machine
 

@@ -64,6 +64,7 @@ def _another_port(setting: ChangedSetting, name: str) -> ChangedSetting:
         writeback=machine.core.writeback and msgspec.structs.replace(
             machine.core.writeback, ports=_joined(machine.core.writeback.ports, port, twin)
         ),
+        rotating=_joined(machine.core.rotating, port, twin),
     )  # fmt: skip
     forms = {form: _with_twin(cost, port, twin) for form, cost in machine.forms.items()}
     ports = (*machine.ports, _free_name(machine.ports, name))

@@ -3,12 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIGURATION 14 /* numbers ahead of the queues */
+#define CONFIGURATION 15 /* numbers ahead of the queues */
 #define HEAD 8          /* numbers ahead of a template's latencies */
 
 /* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, single ports, writing
- * ports, their patience, whether it is looked ahead, then ports and entries per queue, then ports per cluster. Only where ports are chosen at issue are there announcing ports and
- * clusters, and single ones only where they are chosen at dispatch. */
+ * ports, their patience, whether it is looked ahead, rotating ports, then ports and entries per queue, then ports per
+ * cluster. Only where ports are chosen at issue are there announcing ports and
+ * clusters, and single and rotating ones only where they are chosen at dispatch. */
 EXPORT struct core *core_new(const int64_t *words, int32_t count)
 {
     if (count < CONFIGURATION || words[6] < 1 || words[6] > PORTS || words[7] < 0 ||
@@ -32,6 +33,7 @@ EXPORT struct core *core_new(const int64_t *words, int32_t count)
     core->writing = core->policy == IDEAL ? 0 : (uint64_t)words[11];
     core->patience = (int32_t)words[12];
     core->ahead = words[13] != 0;
+    core->rotating = core->policy == IDEAL ? 0 : (uint64_t)words[14];
     for (int32_t n = 0; n < core->clusters; n++)
         core->cluster[n] = (uint64_t)words[CONFIGURATION + 2 * core->queues + n];
     for (int32_t q = 0; q < core->queues; q++) {

@@ -82,6 +82,7 @@ struct core {
     uint64_t announcing; /* ports whose operations of a cycle announce their results as they ask for a port */
     uint64_t single; /* ports of which each gets one operation in a cycle of dispatch at most */
     int32_t ahead; /* whether single ports are chosen so that those that follow in a cycle find one, too */
+    uint64_t rotating; /* ports that take operations in turn, however many each of them got */
     uint64_t writing; /* ports of which each writes one result in a cycle at most */
     int32_t patience; /* cycles in which younger operations start before one whose result finds no room */
     int32_t clusters;

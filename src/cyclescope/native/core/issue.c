@@ -3,7 +3,7 @@
 
 #define NEAR 5 /* operations more than the least loaded port waits for: ports with as many are left out */
 
-static int has_room(const struct run *r, int32_t queue)
+int has_room(const struct run *r, int32_t queue)
 {
     return queue == NONE || r->queued[queue] < r->core->queue_entries[queue] || r->head == r->tail;
 }
@@ -123,6 +123,8 @@ static int32_t chosen(struct run *r, int32_t at)
     uint64_t ports = left_of(r, r->p->ports[at]);
     if (!ports)
         return NONE;
+    if (!(ports & ~r->core->rotating))
+        return next_in_turn(r, ports);
     if (r->core->ahead)
         ports = leaving(r, ports, number);
     switch (r->core->policy) {

@@ -69,6 +69,8 @@ struct run {
     int32_t before[PORTS];         /* grouped: operations that waited when the cycle began */
     int32_t used[PORTS];           /* the same: operations that were bound in this cycle */
     int64_t grouped_at;
+    uint64_t idle; /* in turn: ports for which no operation waited when the cycle began */
+    int64_t rotated_at;
     struct last {
         int64_t at, by; /* one more than the cycle, and the instruction */
     } last[PORTS]; /* single: who each got its last operation of */
@@ -135,6 +137,7 @@ void load(struct run *r, int64_t slot, const struct operation *early, int64_t la
 void wake(struct run *r);
 
 /* issue.c: operations to ports */
+int has_room(const struct run *r, int32_t queue);
 int bind_all(struct run *r, int64_t sequence);
 void start(struct run *r, uint64_t key, int32_t rank);
 void issue(struct run *r);
@@ -142,6 +145,9 @@ int64_t next_port(const struct run *r);
 
 /* ahead.c: single ports for what follows in a cycle */
 uint64_t leaving(const struct run *r, uint64_t ports, int32_t number);
+
+/* rotation.c: ports that take operations in turn */
+int32_t next_in_turn(struct run *r, uint64_t ports);
 
 /* writeback.c: ports that write one result in a cycle */
 void issue_writing(struct run *r, int32_t port);

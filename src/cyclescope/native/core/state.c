@@ -53,6 +53,8 @@ static uint64_t mix_unfinished(uint64_t hash, struct run *r, int64_t slot, int64
 static uint64_t mix_shares(uint64_t hash, const struct run *r)
 {
     for (int32_t c = 0; c < r->p->class_count; c++) {
+        if (!(r->p->masks[c] & ~r->core->rotating))
+            continue;
         int32_t least = INT32_MAX;
         for (uint64_t left = r->p->masks[c]; left; left &= left - 1)
             if (r->got[__builtin_ctzll(left)] < least)
@@ -63,6 +65,18 @@ static uint64_t mix_shares(uint64_t hash, const struct run *r)
                 earlier += r->got_last[__builtin_ctzll(others)] < r->got_last[port];
             hash = mix(hash, (int64_t)(r->got[port] - least) * PORTS + earlier);
         }
+    }
+    return hash;
+}
+
+/* Which of the ports that take operations in turn got one before which. */
+static uint64_t mix_turns(uint64_t hash, const struct run *r)
+{
+    for (uint64_t left = r->core->rotating; left; left &= left - 1) {
+        int32_t port = __builtin_ctzll(left), earlier = 0;
+        for (uint64_t others = r->core->rotating; others; others &= others - 1)
+            earlier += r->got_last[__builtin_ctzll(others)] < r->got_last[port];
+        hash = mix(hash, earlier);
     }
     return hash;
 }
@@ -83,6 +97,8 @@ uint64_t fingerprint(struct run *r)
         hash = mix(hash, r->now % PATTERN);
     if (r->core->policy == EVENLY)
         hash = mix_shares(hash, r);
+    if (r->core->rotating)
+        hash = mix_turns(hash, r);
     if (r->core->clusters)
         hash = mix(hash, r->tail % SPREAD);
     for (int64_t sequence = r->head; sequence < r->tail; sequence++) {
