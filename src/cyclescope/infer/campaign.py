@@ -21,6 +21,7 @@ from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.again import Disturbed, disturbed
 from cyclescope.infer.ahead.looks import FurtherLooks
 from cyclescope.infer.ahead.thinking import ThinkingBeside, ThoughtAhead
+from cyclescope.infer.ahead.timings import TimingsAhead
 from cyclescope.infer.kept import is_current, results_file
 from cyclescope.infer.ports.approach import Approach
 from cyclescope.infer.ports.candidates import candidates
@@ -105,6 +106,7 @@ class Campaign:
         self._again = Disturbed({})
         self._chains: LinkChains | None = None
         self._ports_told: Approach | None = None  # by a run that came to its end
+        self._timed: TimingsAhead | None = None  # since all but ports was measured
         self.found_kept = is_current(results_file(store.path), store.path)
         self._everything = Planner(table, lambda form: True)
 
@@ -114,13 +116,13 @@ class Campaign:
         events = self.backend.capabilities().counters[1:]  # cycles are the first, and always there
         started = datetime.now(UTC).isoformat(timespec="seconds")
         self._workload = Workload(request.quantities, request.facts)
-        self._ports_told = None
+        self._ports_told = self._timed = None
         self.store.begin_session(started, {**conditions, "events": events, "asked": request.told})
         if finished := self._run(request, deadline):
             forms = {form.id for form in request.forms}
             if unasked := self._again.unasked(forms, request.quantities):
                 self.store.forget(unasked)
-                self._ports_told = None
+                self._ports_told = self._timed = None
             self.store.end_session()
         return finished
 
@@ -192,8 +194,13 @@ class Campaign:
         experiments = self._experiments(planner, both, frozenset((THROUGHPUT,)))
         if not self._settle(THROUGHPUTS, experiments, both, Sampler(self.backend), deadline):
             return False
+        timed = TimingsAhead(self.store, planner, stored_links(self.store))
+        if not self.store.emulated:
+            timed.begin(forms)
+            self._timed = timed
+        backend = ThinkingBeside(self.backend, timed.think)
         ports = PortCampaign(
-            self.table, self.backend, self.store, planner, self._tell, self._again, meanwhile, self._known
+            self.table, backend, self.store, planner, self._tell, self._again, meanwhile, self._known
         )
         return ports.run(forms, blocking, deadline) and self._refute(ports, deadline)
 
@@ -238,7 +245,7 @@ class Campaign:
 
     def front_end(self, forms: Sequence[InstructionForm]) -> Approach:
         """The front end's part of port usage alone: width, lengths of encodings, slots of some forms."""
-        self._ports_told = None
+        self._ports_told = self._timed = None
         self.store.begin_session(datetime.now(UTC).isoformat(timespec="seconds"), {})
         needed = (*forms, *simple_forms(self.table), *order_forms(self.table))
         wanted = list({form.id: form for form in needed}.values())
@@ -376,4 +383,5 @@ class Campaign:
 
     def readout(self, forms: Sequence[InstructionForm] | None = None) -> Readout:
         """What the store tells of some forms, or of all."""
-        return Readout(self.store, self.table, self._known, forms, self.planner(), self._ports_told)
+        made = self._timed.made(stored_links(self.store)) if self._timed else {}
+        return Readout(self.store, self.table, self._known, forms, self.planner(), self._ports_told, made)

@@ -36,7 +36,7 @@ _NO_EVIDENCE = OtherEvidence({}, frozenset())
 PART = 500  # forms that are read at once
 Found = tuple[FormTiming, PortUsage]
 _Elsewhere = tuple[bytes, Sequence[Unreadable]]  # timings, packed, and rows that were left out
-_TIMED = (THROUGHPUT, LATENCY)
+TIMED = (THROUGHPUT, LATENCY)
 _NUMBER = attrgetter("id")
 
 
@@ -72,7 +72,7 @@ class Readout:
     """Results of some forms of a store, or of all of its table.
 
     `known` is a machine that gives ports their names where they match, and nothing else. `approach` is what
-    tells the ports of the store, where it was read before.
+    tells the ports of the store, where it was read before, `made` timings by form that were made before.
     """
 
     def __init__(
@@ -83,8 +83,10 @@ class Readout:
         forms: Sequence[InstructionForm] | None = None,
         planner: Planner | None = None,
         approach: Approach | None = None,
+        made: Mapping[str, FormTiming] | None = None,
     ) -> None:
         self._told = approach
+        self._made = made or {}
         self.store = store
         self.table = table
         self.known = known
@@ -141,9 +143,10 @@ class Readout:
                 made = list(self._timings(store, parts[number], circumstances))
                 return msgspec.msgpack.encode(made), store.unreadable  # pickled they take six times as long
 
-        useful = len(parts) > copies and is_still(self.store.path)
-        own = copies + 1 if self._told else len(parts) + 1  # every so manieth part is made here
-        others = [number for number in range(len(parts)) if (number + 1) % own]
+        left = [number for number, some in enumerate(parts) if not self._are_made(some, circumstances)]
+        useful = len(left) > copies and is_still(self.store.path)
+        own = copies + 1 if self._told else len(left) + 1  # every so manieth part is made here
+        others = [number for place, number in enumerate(left, 1) if place % own]
         with by_copies(elsewhere, others, copies if useful else 0) as made:
             for number, some in enumerate(parts):
                 report(number * PART, len(self.forms))
@@ -165,11 +168,19 @@ class Readout:
     def _timings(
         self, store: Store, forms: Sequence[InstructionForm], circumstances: Circumstances
     ) -> Iterator[FormTiming]:
-        """Timings of some forms from their records."""
+        """Timings of some forms from their records, unless they were made before."""
+        made = self._made_under(circumstances)
+        others = self._timings_now(store, [f for f in forms if f.id not in made], circumstances)
+        for form in forms:
+            yield made[form.id] if form.id in made else next(others)
+
+    def _timings_now(
+        self, store: Store, forms: Sequence[InstructionForm], circumstances: Circumstances
+    ) -> Iterator[FormTiming]:
         stopped = circumstances.stopped
         for form, records in grouped(store, forms):
             outcome = self.legality.get(form.id, NOT_RUN)
-            damaged = store.is_damaged(form.id, _TIMED)
+            damaged = store.is_damaged(form.id, TIMED)
             timing = timing_of(form, records, circumstances.links, self.planner, outcome, stopped or damaged)
             if circumstances.emulated:
                 timing = without_cycles(timing)
@@ -177,6 +188,15 @@ class Readout:
                 reason = self.planner.dialect.unmeasurable(form)
                 timing = explained(form, timing, circumstances.features, reason)
             yield timing
+
+    def _made_under(self, circumstances: Circumstances) -> Mapping[str, FormTiming]:
+        """What was made before, as if all had been measured: after a run that was stopped nothing."""
+        return {} if circumstances.stopped or circumstances.emulated else self._made
+
+    def _are_made(self, forms: Sequence[InstructionForm], circumstances: Circumstances) -> bool:
+        """Whether only forms are left that the CPU does not execute, whose timings say no more than that."""
+        made = self._made_under(circumstances)
+        return all(form.id in made or self.legality.get(form.id) != "ok" for form in forms)
 
     def without_ports(self) -> Iterator[FormTiming]:
         """The timings without what port experiments tell, in the order of the forms."""
@@ -232,7 +252,7 @@ def grouped(store: Store, forms: Sequence[InstructionForm]) -> Iterator[tuple[In
     for start in range(0, len(forms), PART):
         some = forms[start : start + PART]
         found: dict[str, list[Record]] = {form.id: [] for form in some}
-        for record in store.records_of(_TIMED, [f.id for f in some], "form"):
+        for record in store.records_of(TIMED, [f.id for f in some], "form"):
             found[record.form].append(record)
         for form_id, records in found.items():
             records.sort(key=_NUMBER)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cyclescope.infer.ahead.thinking import ThoughtAhead
+from cyclescope.infer.ahead.timings import changed_links, rests_on
 from cyclescope.infer.readout import PART, builder_of, grouped, timing_of
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.laws import is_undecided, is_unsure, outliers
@@ -23,7 +24,6 @@ from cyclescope.infer.timing.second_looks import (
 )
 from cyclescope.infer.timing.throttling import Suspect, suspects
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.plan import Experiment, Key, Planner
 from cyclescope.measure.store import Store
 
@@ -63,10 +63,9 @@ class FurtherLooks:
             yield _First(timing, questions, list(suspects(form, timing)), links)
 
     def _renew(self, links: Mapping[str, LinkLatency]) -> None:
-        """Take the latencies of links as they are by now. That of NOPs is a limit to every form."""
-        old, self._links = self._links, KnownLinks(links)
-        changed = {key for key in old.keys() | links.keys() if old.get(key) != links.get(key)}
-        self.first.forget(lambda made: NOP in changed or not changed.isdisjoint(made.links))
+        """Take the latencies of links as they are by now."""
+        changed, self._links = changed_links(self._links, links), KnownLinks(links)
+        self.first.forget(lambda made: rests_on(made.links, changed))
 
     def questions(
         self, forms: Sequence[InstructionForm], links: Mapping[str, LinkLatency], again: Iterable[Key]

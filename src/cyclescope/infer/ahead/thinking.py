@@ -51,7 +51,7 @@ class ThinkingBeside:
 class ThoughtAhead(Generic[Made]):
     """What forms make of their answers: each as soon as all of them are there, and there is time.
 
-    `work` gets some forms at a time.
+    `work` gets some forms at a time; `made` is by form what was made and nobody took.
     """
 
     def __init__(self, work: Work[Made]) -> None:
@@ -59,7 +59,7 @@ class ThoughtAhead(Generic[Made]):
         self._missing: dict[str, int] = {}  # answers, and one more as long as others may be asked
         self._ready: deque[InstructionForm] = deque()
         self._forms: dict[str, InstructionForm] = {}
-        self._made: dict[str, Made] = {}
+        self.made: dict[str, Made] = {}
 
     def asking(self, asked: Iterable[tuple[InstructionForm, Iterable[Experiment]]]) -> Iterator[Experiment]:
         """What is asked of each form, which is ready once all of it is answered."""
@@ -89,16 +89,16 @@ class ThoughtAhead(Generic[Made]):
 
     def _do(self, forms: Sequence[InstructionForm]) -> None:
         for form, made in zip(forms, self._work(forms), strict=True):
-            self._made[form.id] = made
+            self.made[form.id] = made
 
     def forget(self, is_stale: Callable[[Made], bool]) -> None:
         """Do work again that rests on what is not so any more."""
-        self._made = {form: made for form, made in self._made.items() if not is_stale(made)}
+        self.made = {form: made for form, made in self.made.items() if not is_stale(made)}
 
     def each(self, forms: Iterable[InstructionForm], at_once: int) -> Iterator[tuple[InstructionForm, Made]]:
         """What forms make, in their order: what was not made yet is made now, of so many forms at a time."""
         left = iter(forms)
         while some := list(islice(left, at_once)):
-            self._do([form for form in some if form.id not in self._made])
+            self._do([form for form in some if form.id not in self.made])
             for form in some:
-                yield form, self._made.pop(form.id)
+                yield form, self.made.pop(form.id)

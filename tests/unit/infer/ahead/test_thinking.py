@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from contextlib import closing
 
@@ -10,12 +11,15 @@ import pytest
 
 from cyclescope.backend.base import Effort, WaitingBackend
 from cyclescope.backend.native import NativeBackend
+from cyclescope.infer import readout
 from cyclescope.infer.ahead.looks import FurtherLooks
 from cyclescope.infer.ahead.thinking import ThinkingBeside, ThoughtAhead
+from cyclescope.infer.ahead.timings import TimingsAhead
 from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.readout import Readout, timing_of
 from cyclescope.infer.timing.links import stored_links
 from cyclescope.kernel.cycle import NOP
-from cyclescope.measure.plan import LATENCY, THROUGHPUT
+from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.sampling import Sampler
 from cyclescope.measure.store import Store
 from tests.support.code.forms import chosen
@@ -138,3 +142,75 @@ def test_what_rests_on_a_link_that_was_measured_anew_is_thought_out_anew(table, 
             return looks._open
 
         assert asked(links, other) == asked(other, other) != asked(links, links)
+
+
+# --- timings of forms of which nothing more is asked -----------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def measured(table, forms, tmp_path_factory):
+    """A store in which throughputs and latencies were measured to the end."""
+    path = tmp_path_factory.mktemp("measured") / "store.sqlite"
+    run(table, forms, SimulatedBackend(Truth(1)), path)
+    return path
+
+
+def timings(table, store, forms, made=None):
+    return list(Readout(store, table, None, forms, None, None, made).timings())
+
+
+def made_ahead(table, store, forms):
+    planner = Planner(table, lambda form: store.legality()[form.id] == "ok")
+    ahead = TimingsAhead(store, planner, stored_links(store))
+    ahead.begin([form for form in forms if store.legality()[form.id] == "ok"])
+    while ahead.think():
+        pass
+    return ahead
+
+
+def test_timings_that_were_made_ahead_are_those_that_are_made_at_the_end(table, forms, measured, monkeypatch):
+    with closing(Store(measured, readonly=True)) as store:
+        made = made_ahead(table, store, forms).made(stored_links(store))
+        legal = [form for form in forms if store.legality()[form.id] == "ok"]
+        assert made.keys() == {form.id for form in legal}
+        at_the_end = timings(table, store, forms)
+        asked = []
+        monkeypatch.setattr(
+            readout, "timing_of", lambda form, *rest: asked.append(form) or timing_of(form, *rest)
+        )
+        assert timings(table, store, forms, made=made) == at_the_end
+        assert asked == [form for form in forms if form not in legal], "nothing is made twice"
+
+
+def test_timings_of_a_run_that_was_stopped_are_not_made_ahead(table, forms, measured, tmp_path):
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(measured.read_bytes())
+    with closing(Store(path, MACHINE)) as store:
+        made = made_ahead(table, store, forms).made(stored_links(store))
+        store.begin_session("now", {"asked": {"what": [LATENCY], "forms": 1}})
+        assert store.stopped()
+        wrong = dict.fromkeys(made)
+        assert timings(table, store, forms, made=wrong) == timings(table, store, forms)
+
+
+def test_timings_made_ahead_hold_as_long_as_their_links_do(table, forms, measured):
+    with closing(Store(measured, readonly=True)) as store:
+        ahead, links = made_ahead(table, store, forms), stored_links(store)
+        used = Counter(key for record in store.records_of((LATENCY,)) for key in record.links)
+        key = used.most_common(1)[0][0]
+        other = links | {key: msgspec.structs.replace(links[key], value=1.5 * links[key].value)}
+        with_it = {r.form for r in store.records_of((LATENCY,)) if key in r.links}
+        assert ahead.made(links).keys() - ahead.made(other).keys() == with_it
+        assert not ahead.made(links | {NOP: other[key]})
+
+
+def test_damaged_rows_leave_a_form_to_the_end(table, forms, measured, tmp_path):
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(measured.read_bytes())
+    with closing(sqlite3.connect(path)) as database, database:
+        (form,) = database.execute("SELECT form FROM measurement WHERE quantity = 'latency'").fetchone()
+        database.execute("UPDATE measurement SET verdict = 'odd' WHERE form = ?", (form,))
+    with closing(Store(path, readonly=True)) as store:
+        made = made_ahead(table, store, forms).made(stored_links(store))
+        assert len(made) > 10
+        assert form not in made
