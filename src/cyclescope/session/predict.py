@@ -10,11 +10,11 @@ from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.predict.prediction import MeasuredLoop, Prediction
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.errors import UsageError
+from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.model import library
 from cyclescope.model.machine import MachineModel
-from cyclescope.session.blocks import NOTIONS, ProgramBlock
+from cyclescope.session.blocks import NOTIONS, ProgramBlock, case_of
 from cyclescope.session.machines import is_file, load_model, stand_in_for, vendor_of
 
 
@@ -77,8 +77,9 @@ def predict(
 # --- beside it, what it takes -----------------------------------------------------------------------
 
 
-def measured_loop(block: Block) -> tuple[MeasuredLoop, ...]:
-    """The block as copies that follow each other, and as a loop with a counter of ours.
+def measured_loop(block: Block, predictor: Predictor) -> tuple[MeasuredLoop, ...]:
+    """The block as copies that follow each other, and as a loop with a counter of ours, each with what is
+    predicted of just that.
 
     The branch that closes a loop is left out, with the comparison in front of it: registers hold what no
     program put there, so that it would end at any time. Raises UsageError for code that this machine does not
@@ -101,8 +102,18 @@ def measured_loop(block: Block) -> tuple[MeasuredLoop, ...]:
         for notion in NOTIONS:
             ((_, timing),) = timed(backend, [code], notion)
             cycles = timing.cycles if timing.is_clean else None
-            found.append(MeasuredLoop(notion, cycles, timing.spread, timing.reason or timing.verdict))
+            expected = _expected(case_of(code, notion).block, predictor)
+            reason = timing.reason or timing.verdict
+            found.append(MeasuredLoop(notion, cycles, timing.spread, reason, expected))
     return tuple(found)
+
+
+def _expected(block: Block, predictor: Predictor) -> float | None:
+    """Predicted cycles, None where the cost of an instruction is not known."""
+    try:
+        return predictor.bounds(block).cycles
+    except UnsupportedInstruction:
+        return None
 
 
 def _body(block: Block) -> list[BlockInstruction]:

@@ -90,12 +90,16 @@ class ChangedPrediction(msgspec.Struct, frozen=True):
 
 
 class MeasuredLoop(msgspec.Struct, frozen=True):
-    """The measured cycles of the block on this machine, as copies or as a loop; None with the reason."""
+    """The measured cycles of the block on this machine, as copies or as a loop; None with the reason.
+
+    `predicted` are the cycles that are predicted of just the code that was measured, which has another end.
+    """
 
     notion: str
     cycles: float | None
     spread: float = 0.0
     reason: str = ""
+    predicted: float | None = None
 
 
 class Unknown(msgspec.Struct, frozen=True):

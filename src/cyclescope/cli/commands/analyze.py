@@ -41,9 +41,9 @@ class AnalysisOptions(msgspec.Struct, frozen=True):
             asked = tuple(self._changed(block, machine, what) for what in self.what_if)
             found = msgspec.structs.replace(found, what_if=asked)
         if self.run:
-            from cyclescope.session.predict import measured_loop  # slow to import
+            from cyclescope.session.predict import measured_loop, predictor_of  # slow to import
 
-            found = msgspec.structs.replace(found, measured=measured_loop(block))
+            found = msgspec.structs.replace(found, measured=measured_loop(block, predictor_of(machine)))
         return found
 
     def _plain(self, block: Block, machine: MachineModel, watch: bool = False) -> Prediction:

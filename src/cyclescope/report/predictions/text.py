@@ -128,18 +128,24 @@ def beside(found: Prediction) -> list[str]:
         way = (
             "as copies one after the other"
             if one.notion == "unrolled"
-            else "as a loop with a counter of its own"
+            else "as a loop with a counter in place of its end"
         )
         if one.cycles is None:
             lines.append(f"not measured here {way}: {one.reason}")
             continue
-        off = (found.cycles / one.cycles - 1) if one.cycles else 0.0
-        lines.append(f"{one.cycles:.2f} measured here {way}: the prediction is {100 * off:+.1f} % off")
+        lines.append(f"{one.cycles:.2f} measured here {way}{_off(one.predicted, one.cycles)}")
     for change in found.what_if:
         saved = change.cycles - found.cycles
         word = bound_words(found, change.bottleneck)
         lines.append(f"{change.cycles:.2f} with {change.what} ({saved:+.2f}), bound by: {word}")
     return lines
+
+
+def _off(predicted: float | None, cycles: float) -> str:
+    """How far off is what is predicted of the same code."""
+    if predicted is None or not cycles:
+        return ""
+    return f": {predicted:.2f} is predicted of that, {100 * (predicted / cycles - 1):+.1f} % off"
 
 
 def machine_line(found: Prediction) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from io import BytesIO
+from types import SimpleNamespace
 
 import jsonschema
 import msgspec
@@ -14,6 +16,7 @@ from cyclescope.analyze.choose.source import read_block
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import UsageError
 from cyclescope.infer import host_model
+from cyclescope.measure.blocks import CLEAN, BlockTiming
 from cyclescope.measure.database import default_store
 from cyclescope.model.machine import MEASURED, Provenance
 from cyclescope.model.schema import write_model
@@ -312,3 +315,17 @@ def test_what_the_simulated_core_does(cyclescope, tmp_path):
     code.write_text(".L1:\n mul x0, x1, x2\n b.ne .L1\n")
     done = cyclescope("analyze", code, "--arch", "neoverse-v2", "--run")
     assert done.error == "the code is aarch64, which this machine does not execute"
+
+
+def test_beside_what_runs_stands_what_is_predicted_of_just_that(monkeypatch):
+    """The loop's own end is left out: seven NOPs as copies, and with an end that is one slot more."""
+    timing = BlockTiming(2.0, 0.0, 1.0, CLEAN)
+    monkeypatch.setattr("cyclescope.session.validation.timed", lambda backend, codes, how: [("", timing)])
+    here = BytesIO(), SimpleNamespace(emulated=False)
+    monkeypatch.setattr("cyclescope.infer.api.open_backend", lambda: here)
+    monkeypatch.setattr("cyclescope.session.predict.host_isa", lambda: "x86-64")
+    block = read_block(".L1:\n" + 7 * " nop\n" + " cmpq %rax, %rbx\n jne .L1\n")
+    copies, loop = predict.measured_loop(block, predict.predictor_of("skylake"))
+    assert (copies.notion, loop.notion) == ("unrolled", "loop")
+    assert (copies.cycles, loop.cycles) == (2.0, 2.0)
+    assert (copies.predicted, loop.predicted) == (7 / 6, 8 / 6)

@@ -86,10 +86,15 @@ def test_an_operation_behind_a_load_waits_for_its_other_operand():
 def test_changes_and_times_stand_beside_the_prediction():
     found = msgspec.structs.replace(
         watched(), what_if=(ChangedPrediction("port=a", 2.0, "front_end"),),
-        measured=(MeasuredLoop("loop", 3.1), MeasuredLoop("unrolled", None, reason="it branches")),
+        measured=(
+            MeasuredLoop("loop", 3.1, predicted=3.5), MeasuredLoop("loop", 3.2),
+            MeasuredLoop("unrolled", None, reason="it branches"),
+        ),
     )  # fmt: skip
     text = analysis_text(found)
-    assert "\n3.10 measured here as a loop with a counter of its own: the prediction is -3.2 % off\n" in text
+    way = "measured here as a loop with a counter in place of its end"
+    assert f"\n3.10 {way}: 3.50 is predicted of that, +12.9 % off\n" in text
+    assert f"\n3.20 {way}\n" in text
     assert "\nnot measured here as copies one after the other: it branches\n" in text
     assert "\n2.00 with port=a (-1.00), bound by: front end\n" in text
 
