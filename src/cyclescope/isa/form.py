@@ -158,6 +158,11 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
         widths += [{"VSIB_XMM": 128, "VSIB_YMM": 256, "VSIB_ZMM": 512}[cls] for cls in index]
         return max(widths, default=0)
 
+    @cached_property
+    def on_masks_or_x87(self) -> bool:
+        """Whether its registers are masks or those of the x87 stack, and none is a vector."""
+        return not self.vector_width and any(op.cls in ("K", "ST") for op in self.operands)
+
 
 def model_form_id(form: InstructionForm) -> str:
     """The id that machine models and the table know a form by: without configuration or kind of operand."""

@@ -270,7 +270,8 @@ class _Builder:
         least = instruction_set(form.isa).registers.whole
         whole = least <= width <= other.operands[store[1]].width and form.vector_width == 0
         wanted = self.behaviour.renamed == "any" or base == STACK_POINTER
-        return same and plain and whole and wanted and other.vector_width == 0
+        general = other.vector_width == 0 and not (form.on_masks_or_x87 or other.on_masks_or_x87)
+        return same and plain and whole and wanted and general
 
 
 def _stored_column(placed: PlacedCost, position: int) -> int:

@@ -87,7 +87,8 @@ class KnownWays:
         vector = bool(reader.form.vector_width or writer.form.vector_width)
         does = None if self._is_update(passage.load) else _does(reader.form, passage.load[1])
         sizes, way = (stored.width, loaded.width, passage.offset), self._way(passage)
-        return StoredLoad(*sizes, way, vector, passage.between, self._few, does)
+        unasked = reader.form.on_masks_or_x87 or writer.form.on_masks_or_x87
+        return StoredLoad(*sizes, way, vector, passage.between, self._few, does, unasked)
 
     def _way(self, passage: Passage) -> MemoryWay:
         """By what registers the two addresses are made."""

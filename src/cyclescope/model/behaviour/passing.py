@@ -43,7 +43,8 @@ class StoredLoad(NamedTuple):
     """A load of `loaded` bits that begins `offset` bytes behind the place where `stored` bits were stored.
 
     `between` are the other stores in between; `vector` tells of a vector register at one of the ends, `few`
-    of a loop that has few such loads, `does` of what is done to the data (SIGNED or ADDED).
+    of a loop that has few such loads, `does` of what is done to the data (SIGNED or ADDED). Of what is
+    `unasked`, of x87 registers or masks, probes found out when it fails, and nothing else.
     """
 
     stored: int
@@ -54,6 +55,7 @@ class StoredLoad(NamedTuple):
     between: int = 0
     few: bool = False
     does: MemoryWay | None = None
+    unasked: bool = False
 
     @property
     def is_inside(self) -> bool:
@@ -82,7 +84,7 @@ class MemoryPassing:
         if one.few and self._forgets(one):
             return self.cycles(one._replace(few=False))
         fact = self._nearest(one)
-        if fact is None or fact.value is None:
+        if fact is None or fact.value is None or (one.unasked and fact.answer is not CoreAnswer.FAILED):
             return None
         if one.vector or fact.answer is CoreAnswer.FAILED:
             return max(fact.value, 0.0)

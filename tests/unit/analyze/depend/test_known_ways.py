@@ -238,3 +238,24 @@ def test_what_was_measured_of_an_instruction_itself_comes_first():
 def test_the_least_that_is_proved_does_not_wait_for_memory():
     found = predicted("mov [rdi + rcx], rax; mov rax, [rdi + rcx]; imul rax, rax", *FACTS)
     assert found.lower <= 3
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("fld qword ptr [rdi]; fstp qword ptr [rdi]", 6 + 7),
+        ("mov [rdi], rax; fild qword ptr [rdi]; fistp qword ptr [rdi]; mov rax, [rdi]", 11 + 7 + FORWARD),
+        ("kmovq [rdi], k1; kmovq k1, [rdi]", 4 + 9),
+        ("mov [rdi], rax; mov rax, [rdi]; imul rax, rax", 3),
+    ],
+)
+def test_what_no_probe_asked_of_masks_and_x87_is_not_renamed(text, cycles):
+    machine = changed(
+        measured(*VECTORS),
+        FLD_M64={"latencies": {"op1.data->ST0": 6.0}}, FILD_M64={"latencies": {"op1.data->ST0": 11.0}},
+        FSTP_M64={"latencies": {"ST0->op1.data": 7.0}}, FISTP_M64={"latencies": {"ST0->op1.data": 7.0}},
+        KMOVQ_M64_K={"latencies": {"op2->op1.data": 4.0}}, KMOVQ_K_M64={"latencies": {"op2.data->op1": 9.0}},
+    )  # fmt: skip
+    found = Predictor(machine).predict(block(text))
+    assert found.lcd == pytest.approx(cycles)
+    assert found.upper == pytest.approx(found.cycles, abs=0.3), "simulated, too"
