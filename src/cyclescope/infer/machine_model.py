@@ -17,7 +17,7 @@ from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.ports.approach import Approach, read_approach
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.front_end import EVEN
-from cyclescope.infer.ports.resources import HALFWAY, port_resources, with_resources
+from cyclescope.infer.ports.resources import UNTOLD, port_resources, with_resources
 from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.refute.calibration import Verdicts
 from cyclescope.infer.scheduler import NOT_TOLD, scheduling_of
@@ -80,8 +80,9 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
     capacities: Mapping[str, float] = {}
     if ports is not None:
         late = frozenset(timing.id for timing, usage in some if usage.late)
-        uneven = readout.verdicts.uneven if readout.verdicts else HALFWAY
-        costs, capacities = _proved(*with_resources(costs, ports, late, uneven), ports, readout.verdicts)
+        told = readout.verdicts
+        shares = told.shares if told else UNTOLD
+        costs, capacities = _proved(*with_resources(costs, ports, late, shares), ports, told)
     core = _core(costs, table, readout)
     names = ports.names if ports else ()
     provenance = _provenance(store, ports, core, gaps)

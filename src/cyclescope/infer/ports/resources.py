@@ -10,6 +10,7 @@ import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,24 +30,34 @@ SMALLEST_PART = (
 )
 _SURE = 0.7  # the same, where the form's own ports explain its throughput
 STEALS = 2  # ports that a micro-operation of a form holds whose port usage is not known
-HALFWAY = 0.5  # of what accesses side by side cost others, until mixes say how much of it counts
+HALFWAY = 0.5  # of what forms cost others beyond their operations, until mixes say how much of it counts
 MOST_SETS = 8  # of a group of ports whose unions are resources
 
 Ports = tuple[int, ...]
 
 
+class Shares(NamedTuple):
+    """How much counts of what forms cost others beyond the micro-operations that must be on some ports.
+
+    `uneven` of what accesses side by side cost others, who have fewer ports; `late` of the turns that results
+    take which come late.
+    """
+
+    uneven: float = HALFWAY
+    late: float = HALFWAY
+
+
+UNTOLD = Shares()  # before mixes say how much of each counts
+
+
 def with_resources(
-    costs: Mapping[str, FormCost],
-    ports: PortBuilder,
-    late: Container[str] = (),
-    uneven: float = HALFWAY,
+    costs: Mapping[str, FormCost], ports: PortBuilder, late: Container[str] = (), shares: Shares = UNTOLD
 ) -> tuple[dict[str, FormCost], dict[str, float]]:
     """The costs with the resources that each form takes, and the capacity of every resource.
 
-    `late` are the forms whose results take others a turn of their ports, `uneven` is how much counts of what
-    accesses side by side cost others, who have fewer ports.
+    `late` are the forms whose results take others a turn of their ports.
     """
-    view = _View(ports, late, uneven)
+    view = _View(ports, late, shares)
     found = view.of(costs)
     hidden = Hidden(costs, found, view.capacities, ports.facts)
     for form, units in hidden.weights().items():
@@ -60,13 +71,13 @@ def with_resources(
 
 
 def dealt_out(
-    costs: Mapping[str, FormCost], ports: PortBuilder, late: Container[str], uneven: float
+    costs: Mapping[str, FormCost], ports: PortBuilder, late: Container[str], shares: Shares
 ) -> tuple[dict[str, FormCost], dict[str, float]]:
     """Costs that have their resources with those on sets of ports anew, and the capacities of these.
 
-    `late` and `uneven` are those of `with_resources`.
+    `late` and `shares` are those of `with_resources`.
     """
-    view = _View(ports, late, uneven)
+    view = _View(ports, late, shares)
     found = {}
     for form, some in view.of(costs).items():
         units = {name: cycles for name, cycles in costs[form].resources.items() if name not in view.sets}
@@ -108,10 +119,10 @@ def _cost(usage: PortUsage, throughput: float) -> FormCost:
 class _View:
     """Weights of forms on sets of ports and on units."""
 
-    def __init__(self, ports: PortBuilder, late: Container[str] = (), uneven: float = HALFWAY) -> None:
+    def __init__(self, ports: PortBuilder, late: Container[str] = (), shares: Shares = UNTOLD) -> None:
         self.facts = ports.facts
         self._late = late
-        self._uneven = uneven
+        self._shares = shares
         known = ports.structure.sets
         self.sets = {port_set(some, ports.names): some for some in _unions(known)}
         self.names = {
@@ -158,12 +169,11 @@ class _View:
         found = {name: cycles for name, cycles in measured.items() if name not in self.sets}
         accesses = sum(op.count * op.cycles for op in operations if self.memory.issuperset(op.ports))
         for name, count in self._counted(tuple(operations)).items():
+            taken = measured.get(name, 0.0)
             if self.memory.issuperset(self.sets[name]):
-                found[name] = max(
-                    count, min(measured.get(name, 0.0), accesses), self._in_the_way(form, cost, name)
-                )
+                found[name] = max(count, min(taken, accesses), self._in_the_way(form, cost, name))
             else:
-                found[name] = max(count, measured.get(name, 0.0)) if late and count else count
+                found[name] = count + (self._shares.late * max(0.0, taken - count) if late and count else 0.0)
         return found
 
     def _in_the_way(self, form: str, cost: FormCost, name: str) -> float:
@@ -185,7 +195,7 @@ class _View:
         looks = [
             look.value for head in self._heads.get(name, ()) for look in known.get(head, ()) if look.together
         ]
-        return min(self._uneven * min(either, *looks), self._most(name, cost)) if looks else 0.0
+        return min(self._shares.uneven * min(either, *looks), self._most(name, cost)) if looks else 0.0
 
     def _measured(self, form: str, cost: FormCost) -> dict[str, float]:
         found: dict[str, float] = {}

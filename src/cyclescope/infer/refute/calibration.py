@@ -12,7 +12,7 @@ from statistics import fmean, median
 import msgspec
 
 from cyclescope.infer.ports.builder import PortUsage
-from cyclescope.infer.ports.resources import HALFWAY
+from cyclescope.infer.ports.resources import HALFWAY, Shares
 from cyclescope.infer.refute.kinds import (
     HELD_AT_WORST,
     MOSTLY,
@@ -66,8 +66,8 @@ class Verdicts(msgspec.Struct, frozen=True):
 
     `units` are the units that mixes proved, with the forms that take them; `doubted` the confidence that is
     left to forms because too many mixes with others of their kind do not hold or are not predicted; `uneven`
-    how much of what accesses side by side cost others mixes show, and `evenness` how far they are from the
-    best use of the ports to an even one.
+    and `late` how much of what forms cost others mixes show (`Shares`), and `evenness` how far they are from
+    the best use of the ports to an even one.
     """
 
     claims: int
@@ -77,6 +77,12 @@ class Verdicts(msgspec.Struct, frozen=True):
     doubted: Mapping[str, str] = {}
     uneven: float = HALFWAY
     evenness: float = 0.0
+    late: float = HALFWAY
+
+    @property
+    def shares(self) -> Shares:
+        """How much counts of what forms cost others."""
+        return Shares(self.uneven, self.late)
 
     def proves(self, takers: Iterable[str]) -> bool:
         """Whether one of the units that mixes proved is that of these forms, under whatever name."""

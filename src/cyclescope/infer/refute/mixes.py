@@ -14,7 +14,7 @@ import msgspec
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.front_end import FREE
-from cyclescope.infer.ports.resources import HALFWAY, dealt_out, port_resources, with_resources
+from cyclescope.infer.ports.resources import UNTOLD, Shares, dealt_out, port_resources, with_resources
 from cyclescope.infer.refute.kinds import FEWEST_FORMS, MOST_FORMS, MOSTLY, PROVED
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.isa.form import InstructionForm
@@ -34,9 +34,9 @@ TRIES = 3  # mixes for which a form is dealt before it goes without
 class MixModel:
     """What claimed usages say of mixes.
 
-    `usages` are those of all forms, `without` the units to leave out, `uneven` is how much counts of what
-    accesses side by side cost others, `evenness` how far mixes are from the best use of the ports to an even
-    one.
+    `usages` are those of all forms, `without` the units to leave out. `shares` is how much counts of what
+    forms cost others beyond their micro-operations, `evenness` how far mixes are from the best use of the
+    ports to an even one.
     """
 
     def __init__(
@@ -44,28 +44,27 @@ class MixModel:
         builder: PortBuilder,
         usages: Mapping[str, PortUsage],
         without: frozenset[str] = frozenset(),
-        uneven: float = HALFWAY,
     ) -> None:
         self._builder = builder
         self._without = without
-        self.uneven = uneven
+        self.shares = UNTOLD
         self.evenness = 0.0
         self.facts = builder.facts
         self.usages = usages
         self._late = frozenset(form for form, usage in usages.items() if usage.late)
-        self._models: dict[tuple[frozenset[str], float], MachineModel] = {}
+        self._models: dict[Shares, MachineModel] = {}
         self._in_slots: dict[tuple[str, ...], float] = {}
-        self._model = self._made(self._late, uneven)
+        self._model = self._made(self.shares)
 
-    def _made(self, late: frozenset[str], uneven: float) -> MachineModel:
-        """The model where some results are late, and so much counts of what is dealt out unevenly."""
-        if (late, uneven) not in self._models:
-            self._models[late, uneven] = self._make(late, uneven)
-        return self._models[late, uneven]
+    def _made(self, shares: Shares) -> MachineModel:
+        """The model where so much counts of what forms cost others."""
+        if shares not in self._models:
+            self._models[shares] = self._make(shares)
+        return self._models[shares]
 
-    def _make(self, late: frozenset[str], uneven: float) -> MachineModel:
+    def _make(self, shares: Shares) -> MachineModel:
         costs = {form: self._cost(form, usage) for form, usage in self.usages.items()}
-        found, capacities = with_resources(costs, self._builder, late, uneven)
+        found, capacities = with_resources(costs, self._builder, self._late, shares)
         core = Core(self.facts.front_end.width, whole=self.facts.front_end.whole)
         return MachineModel(
             "", self.facts.table.isa, Provenance(MEASURED), core, self._builder.names, found, capacities
@@ -73,8 +72,8 @@ class MixModel:
 
     @cached_property
     def _ends(self) -> tuple[MachineModel, MachineModel]:
-        """The model where nothing is dealt out unevenly and nothing is late, and where everything is."""
-        return self._made(frozenset(), 0.0), self._made(self._late, 1.0)
+        """The model where forms cost others nothing beyond their operations, and where they cost all."""
+        return self._made(Shares(0.0, 0.0)), self._made(Shares(1.0, 1.0))
 
     def _cost(self, form: str, usage: PortUsage) -> FormCost:
         """With slots as they were read where they are not told."""
@@ -129,8 +128,8 @@ class MixModel:
         return found
 
     def fitted(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> MixModel:
-        """The same model with as much of what accesses cost each other as fits mixes best, then of what ports
-        that are dealt out evenly would.
+        """The same model with as much of what forms cost each other as fits mixes best, kind by kind, then of
+        what ports that are dealt out evenly would.
 
         Each mix is given with its measured cycles; only those count that take something else by it. Of how
         evenly ports are used a few mixes say nothing, and most that are predicted decide: one that is not may
@@ -140,9 +139,11 @@ class MixModel:
         telling = [(mix, cycles) for mix, cycles in measured if self._depends_on_order(mix)]
         if telling:
             forms = {form: self._model.forms[form] for mix, _ in telling for form in mix}
-            misses = {share: self._misses(forms, telling, share) for share in shares}
-            found.uneven = min(shares, key=misses.__getitem__)
-            found._model = self._made(self._late, found.uneven)
+            for field in Shares._fields:
+                ways = [found.shares._replace(**{field: share}) for share in shares]
+                misses = {way: self._misses(forms, telling, way) for way in ways}
+                found.shares = min(ways, key=lambda way: (misses[way], way != found.shares))
+            found._model = self._made(found.shares)
             vars(found).pop("_takers", None)
         if self._builder.blind and len(measured) >= ENOUGH:
             ends = [(cycles, found.cycles(mix), self._evenly(mix)) for mix, cycles in measured]
@@ -154,10 +155,10 @@ class MixModel:
         return least is not None and most is not None and most > least
 
     def _misses(
-        self, forms: Mapping[str, FormCost], mixes: Sequence[tuple[tuple[str, ...], float]], share: float
+        self, forms: Mapping[str, FormCost], mixes: Sequence[tuple[tuple[str, ...], float]], shares: Shares
     ) -> float:
         """By how much mixes miss their predictions in all, relative, where so much counts."""
-        costs, capacities = dealt_out(forms, self._builder, self._late, share)
+        costs, capacities = dealt_out(forms, self._builder, self._late, shares)
         model = msgspec.structs.replace(
             self._model, forms=costs, resources={**self._model.resources, **capacities}
         )

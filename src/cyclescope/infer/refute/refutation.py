@@ -160,8 +160,10 @@ class Refutation:
         """The model with the confidence that is left, why, and by what mixes, once these are measured."""
         model, judge = self._proved()
         refuted, doubted = judge.refuted(), judge.doubted(self._kinds)
-        shares = model.uneven, model.evenness
-        verdicts = Verdicts(self._claims, refuted, {}, ClaimCalibration(), doubted, *shares)
+        verdicts = Verdicts(
+            self._claims, refuted, {}, ClaimCalibration(), doubted,
+            model.shares.uneven, model.evenness, model.shares.late,
+        )  # fmt: skip
         usages = {form: verdicts.lowered(form, usage) for form, usage in model.usages.items()}
         return model.with_confidence(usages), verdicts, judge
 

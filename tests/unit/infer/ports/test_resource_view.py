@@ -9,7 +9,7 @@ import pytest
 
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.ports.resources import with_resources
+from cyclescope.infer.ports.resources import Shares, with_resources
 from cyclescope.model.machine import FormCost, Operation
 
 SETS = {
@@ -32,7 +32,9 @@ def register_files(monkeypatch):
     monkeypatch.setattr("cyclescope.infer.ports.resources.domains", lambda form: frozenset(form.files))
 
 
-def resources(confined, form_reads_memory=False, waits=None, late=(), uneven=0.5, looks=None, **costs):
+def resources(
+    confined, form_reads_memory=False, waits=None, late=(), uneven=0.5, counts=1.0, looks=None, **costs
+):
     operands = [SimpleNamespace(is_memory=form_reads_memory)]
     table = {
         name: SimpleNamespace(operands=operands, files="s" if name == STACKED else "r") for name in costs
@@ -45,7 +47,7 @@ def resources(confined, form_reads_memory=False, waits=None, late=(), uneven=0.5
     ports = SimpleNamespace(
         facts=facts, structure=Structure(7, SETS), names=tuple("0123abc"), memory=frozenset((4, 5, 6))
     )
-    found, capacities = with_resources(costs, ports, late, uneven)
+    found, capacities = with_resources(costs, ports, late, Shares(uneven, counts))
     assert {name for cost in found.values() for name in cost.resources} == capacities.keys()
     return {form: dict(cost.resources) for form, cost in found.items()}, capacities
 
@@ -141,6 +143,8 @@ def test_a_late_result_takes_the_turns_that_it_costs_others():
     )
     assert resources(confined, F=cost)[0]["F"] == {"p01": 1, "p012": 1, "p0123": 1}
     assert resources(confined, late=("F",), F=cost)[0]["F"] == {"p01": 1, "p012": 1, "p0123": 2}
+    quarter = resources(confined, late=("F",), counts=0.25, F=cost)[0]["F"]
+    assert quarter == {"p01": 1, "p012": 1, "p0123": 1.25}
 
 
 def test_units_take_what_was_measured():

@@ -58,18 +58,36 @@ def taken(uneven):
 @pytest.mark.parametrize(("uneven", "found"), [(0.0, 0.0), (0.25, 0.25), (0.335, 0.375), (1.0, 1.0)])
 def test_mixes_say_how_much_counts_within_an_eighth(uneven, found):
     fitted = model().fitted([(("V", "V", "L"), taken(uneven))])
-    assert fitted.uneven == found
+    assert fitted.shares.uneven == found
     assert fitted.cycles(("V", "V", "L")) == pytest.approx(taken(found), abs=0.006)
+
+
+@pytest.mark.parametrize(("late", "found"), [
+    (0.0, 0.0), (0.25, 0.25), (0.335, 0.375), (1.0, 1.0), (None, 0.5),
+])  # fmt: skip
+def test_mixes_say_how_much_of_late_results_counts(late, found):
+    """Results that took a turn more, of a form with one operation; halfway if no mix tells."""
+    some = model(sets={"pair": (0, 1)})
+    some.facts.confined = {"L": {"pair": 2.0}}
+    some._builder.memory, some.facts.front_end.throughputs = frozenset(), {"V": 0.5, "L": 1.0}
+    usages = {
+        name: PortUsage(1.0, "", (Operation((0, 1)),), late=name == "L", confidence="high") for name in "VL"
+    }
+    mixes = [(("V", "V", "L"), (3 + late) / 2)] if late is not None else [(("V", "V"), 1.0)]
+    fitted = MixModel(some._builder, usages).fitted(mixes)
+    assert fitted.shares.late == found
+    assert fitted.cycles(("V", "V", "L")) == pytest.approx((3 + found) / 2, abs=0.006)
+    assert fitted.span(("V", "V", "L")) == pytest.approx((1.5, 2.0))
 
 
 def test_most_mixes_count_and_not_one_that_is_wrong():
     mixes = [(("V", "V", "L"), taken(0.25))] * 3 + [(("V", "V", "L"), taken(1.0))]
-    assert model().fitted(mixes).uneven == 0.25
+    assert model().fitted(mixes).shares.uneven == 0.25
 
 
 def test_where_no_mix_tells_half_of_it_counts():
     fitted = model().fitted([(("V", "V"), 1.0)])
-    assert fitted.uneven == 0.5
+    assert fitted.shares.uneven == 0.5
     assert fitted.cycles(("V", "V", "L")) == pytest.approx(taken(0.5))
 
 
@@ -81,7 +99,7 @@ def test_models_with_other_claims_keep_what_mixes_said():
     others = fitted.with_confidence(doubted), fitted.only_with(())
     assert [other.usages["V"].confidence for other in others] == ["low", fitted.usages["V"].confidence]
     for other in others:
-        assert other.uneven == 0.25
+        assert other.shares.uneven == 0.25
         assert other.cycles(("V", "V", "L")) == fitted.cycles(("V", "V", "L")) == pytest.approx(taken(0.25))
 
 
@@ -110,7 +128,7 @@ def test_few_mixes_say_nothing_of_how_evenly_ports_are_used(number, found):
 
 
 def test_what_blind_ports_let_mixes_take_says_nothing_of_accesses():
-    assert model(blind=True, beside=0.0).fitted([(("V", "L"), 0.7)]).uneven == 0.5
+    assert model(blind=True, beside=0.0).fitted([(("V", "L"), 0.7)]).shares.uneven == 0.5
 
 
 def test_what_two_classes_share_limits_mixes():
