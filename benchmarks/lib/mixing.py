@@ -20,7 +20,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG, Kernel, kernel_of
-from cyclescope.kernel.state import DEFAULT_MXCSR
+from cyclescope.kernel.state import DEFAULT_MXCSR, VECTOR_EVEX512, VECTOR_VEX128, VECTOR_VEX256
 from cyclescope.kernel.x86_64.registers import BASE
 from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.kernel.x86_64.values import immediates, is_division, vector_level
@@ -179,9 +179,17 @@ class _Places:
 
 def kernel(mix: Mix) -> Kernel:
     """A kernel that times a mix."""
-    level = max(vector_level(form) for form in mix.forms)
+    level = max(map(_vector_state, mix.forms))
     state = msgspec.structs.replace(default_state(level), control=DEFAULT_MXCSR | _NO_DENORMALS)
     return kernel_of(body(mix), state, flags=CANARY | LONG)
+
+
+def _vector_state(form: InstructionForm) -> int:
+    """How much vector state a form has of its own: legacy forms beside it would have to keep more."""
+    level = vector_level(form)
+    if level < VECTOR_EVEX512 or form.vector_width >= _WIDEST:
+        return level
+    return VECTOR_VEX256 if form.vector_width >= _WIDEST // 2 else VECTOR_VEX128
 
 
 def repetitions(mix: Mix) -> int:

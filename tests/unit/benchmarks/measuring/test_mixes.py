@@ -28,6 +28,7 @@ from benchmarks.lib.mixing import (
 from benchmarks.measuring.mixes import PORTS, RESOURCES, Row, measure, predictions, summary, worst
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.register import domain
+from cyclescope.kernel.state import VECTOR_EVEX512, VECTOR_LEGACY, VECTOR_VEX128, VECTOR_VEX256
 from cyclescope.kernel.x86_64.registers import physical
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import issue_throughput
@@ -183,3 +184,13 @@ def test_predictions_and_the_worst_are_listed(table):
     assert lines[2][1::2] == [RESOURCES, "2", "25.0%", "50.0%", "1", "50.0%", "0.0%"]
     assert lines[3][1::2] == [PORTS, "1", "5.0%", "100.0%", "1", "5.0%", "100.0%"]
     assert worst(rows).splitlines()[2].split("|")[1].strip() == "2.00"
+
+
+@pytest.mark.parametrize(("beside", "level"), [
+    ("ADD (R64, I8)", VECTOR_LEGACY), ("VPADDD_EVEX (XMM, XMM, XMM)", VECTOR_VEX128),
+    ("VPADDD_EVEX (YMM, YMM, YMM)", VECTOR_VEX256), ("VPADDD (ZMM, ZMM, ZMM)", VECTOR_EVEX512),
+])  # fmt: skip
+def test_registers_start_as_wide_as_a_mix_has_them(table, beside, level):
+    """Legacy instructions execute twice on a Zen 4 where bits 256 to 511 are set."""
+    mix = Mix(MEMORY, (table["PADDD (XMM, XMM)"], table[beside]))
+    assert kernel(mix).state.vector_level == level
