@@ -33,7 +33,7 @@ class Assumed(Meaning):
     LACKED_BUT = "of the cores that this model is of, {} alone executes these, the others lack {}: {}"
     CALLED = "what is called is not here, and neither its time nor what it changes is counted: {}"
     LINKED = (
-        "a linker decides which lines of {} bytes the loop lies in, and with that on {:.2f} to {:.2f} cycles"
+        "which lines of {} bytes the loop lies in is up to the linker: by that it takes {:.2f} to {:.2f} cycles"
     )
     LOCKED = (
         "locked instructions have the ports of their plain forms, and go one after the other through memory"

@@ -217,7 +217,8 @@ class _Analysis:
         self.predictor, self.found, self.known, self.fixed = predictor, found, known, fixed
         self.machine, self.block = predictor.machine, found.block
         self.graph, self.costs = found.graph, found.costs
-        self.loads, self.chains = found.loads, loop_carried(found.graph)
+        self.loads = found.loads
+        self.chains = [chain for chain in loop_carried(found.graph) if chain.cycles > 0]
         self.paths = critical_path(self.graph), whole_path(self.graph)
         self.path = self.paths[fixed]
 
