@@ -140,15 +140,17 @@ def _another_state(
 ) -> float | None:
     """What chains show that may have met the core in another state than the chosen one with links, the least.
 
-    They take less by more than noise moves a chain, or with nothing cut more, by a cycle or so, where no
-    other takes the same; or rounds of one disagree, and more than one of them is apart.
+    They take less by more than noise moves a chain, or than half a cycle less than the whole number that is
+    told of it; or with nothing cut more, by a cycle or so, where no other takes the same; or rounds of one
+    disagree, and more than one of them is apart.
     """
     if not chosen.links:
         return None
     others = [r for r in _filled_enough(every) if r is not chosen and r.links and not is_hidden(r)]
     lawful = [net(r) for r in others if r.verdict == STABLE and net(r) >= LEAST_LATENCY]
     far = [value - net(chosen) for value in lawful]
-    found = [one for one in far if one < -MOVED]
+    least = max(-MOVED, _cycles(chosen, net) - net(chosen) - HALF)
+    found = [one for one in far if one < least]
     if all(abs(one) > MOVED for one in far):
         found += [one for one in far if HALF < one <= ONE_CYCLE + MOVED]
     for record in others:
@@ -167,10 +169,11 @@ def _contradiction(
     others = [r for r in _filled_enough(every) if r is not chosen and not is_hidden(r)]
     others = [r for r in others if r.kind not in _UNCUT or net(r) < net(chosen) + MOVED]
     found = [nearest for r in others if (nearest := _nearest(r, net, net(chosen))) >= LEAST_LATENCY]
-    if not chosen.links or any(abs(one - net(chosen)) <= MOVED for one in found):
-        return None
     told = _cycles(chosen, net)
-    return min((one for one in found if max(abs(one - net(chosen)), abs(one - told)) > HALF), default=None)
+    apart = [one for one in found if max(abs(one - net(chosen)), abs(one - told)) > HALF]
+    if not chosen.links or any(abs(one - net(chosen)) <= MOVED and one not in apart for one in found):
+        return None
+    return min(apart, default=None)
 
 
 def _nearest(record: Record, net: Net, value: float) -> float:

@@ -316,6 +316,17 @@ def test_a_whole_number_is_doubted_if_it_is_further_from_another_chain_than_the_
     assert (found is not None) is doubted
 
 
+def test_what_is_near_the_average_but_not_the_whole_number_does_not_say_the_same():
+    """Of 3.78 and 3.48 one is told as 4; a third chain takes 3.36."""
+    filled, link = record("filled", 8 + 3.78, FILL), record("link", 6 + 3.48, LINK)
+    found = doubt(filled, [filled, link], net, lambda one: False)
+    assert found == Timing.BY_ANOTHER.of(pytest.approx(3.48))
+    same, uncut = record("link", 6 + 3.87, LINK), record("unbroken", 6 + 3.48, LINK)
+    found = doubt(filled, [filled, same, uncut], net, lambda one: False)
+    assert found == Timing.OTHERWISE.of(pytest.approx(3.48))
+    assert doubt(filled, [filled, same, record("unbroken", 6 + 3.52, LINK)], net, lambda one: False) is None
+
+
 @pytest.mark.parametrize(
     ("shown", "longer", "doubted"),
     [
