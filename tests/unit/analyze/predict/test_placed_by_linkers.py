@@ -64,7 +64,7 @@ def test_the_interval_has_every_place(found, at, alignment, cycles, interval):
     assert prediction.interval[0] == pytest.approx(interval[0], rel=0.05)
     assert prediction.interval[1] == pytest.approx(interval[1] or prediction.cycles, rel=0.1)
     assert told(prediction) == (
-        ["which lines of 64 bytes the loop lies in is up to the linker: by that it takes 1.33 to 2.00 cycles"]
+        ["which lines of 64 bytes the loop lies in is up to the linker: it takes 1.33 to 2.00 cycles"]
         if interval[1]
         else []
     )
