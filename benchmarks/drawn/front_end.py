@@ -172,7 +172,7 @@ def _checks(found: Sequence[Verdict]) -> Iterator[Check]:
 
 def _limit(facts: FrontEndFacts) -> float:
     width = facts.width_fact
-    return bytes_per_cycle(facts.fetch, width.slots, width.per_slot) if width.is_told else 0.0
+    return bytes_per_cycle(facts.fetch, width.slots) if width.is_told else 0.0
 
 
 def main() -> None:
