@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from cyclescope.analyze.cost.traits import is_division
 from cyclescope.formats.exchange import Item
 from cyclescope.formats.spelled import KINDS
 from cyclescope.isa.form import InstructionForm
@@ -39,7 +40,7 @@ def with_rates(model: MachineModel, left: list[Item]) -> MachineModel:
             rate = Operation((ports.index(name),), 1, cost.throughput or 0.0)
             operations = (*(cost.operations or ()), rate)
             left.append(Item(form.id, _divided(cost) if name == DIVIDER else _OWN, name))
-        elif is_slower(cost, model) and not is_division(form, model.isa):
+        elif is_slower(cost, model) and not is_division(form):
             left.append(Item(form.id, _LIMITED, f"{cost.throughput:g} cycles"))
         if operations is not None:
             forms[form.id] = msgspec.structs.replace(cost, operations=operations)
@@ -56,7 +57,7 @@ def _rate_name(form: InstructionForm, cost: FormCost, model: MachineModel) -> st
     """The port that stands for a rate that forms share, empty where none is needed."""
     if not cost.throughput:
         return ""
-    if is_division(form, model.isa):
+    if is_division(form):
         return DIVIDER if cost.operations is None or is_slower(cost, model) else ""
     if cost.operations is not None:
         return ""
@@ -69,13 +70,6 @@ def is_slower(cost: FormCost, model: MachineModel) -> bool:
     """Whether a form takes longer than its ports and the front end explain."""
     explained = issue_throughput(cost, model.core)
     return explained is not None and (cost.throughput or 0.0) > explained[0] * EXPLAINED
-
-
-def is_division(form: InstructionForm, isa: str) -> bool:
-    """Whether a form divides or takes a root, by its name; estimates of a root (RSQRT) do not."""
-    kinds = instruction_set(isa).arithmetic.costs.divisions
-    stem = form.mnemonic.removeprefix("V")
-    return stem.startswith(tuple(kind for kind in kinds if "RSQRT" not in kind))
 
 
 def _stack_operations(

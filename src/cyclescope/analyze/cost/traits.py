@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 
 GOES = "goes"  # always or sometimes
 GOES_SOMETIMES = "goes_sometimes"
@@ -33,6 +34,20 @@ def form_traits(form: InstructionForm) -> frozenset[str]:
         STORES: stores,
         STORES_VECTORS: stores and form.vector_width > 0,
     })  # fmt: skip
+
+
+def is_division(form: InstructionForm) -> bool:
+    """Whether a form divides or takes a root, by its name; estimates of a root (RSQRT) do not."""
+    kinds = instruction_set(form.isa).arithmetic.costs.divisions
+    stem = form.mnemonic.removeprefix("V")
+    return stem.startswith(tuple(kind for kind in kinds if "RSQRT" not in kind))
+
+
+def divider(form: InstructionForm) -> str:
+    """What divides for a form: one unit for general registers, another one for all others; "" for neither."""
+    if not is_division(form):
+        return ""
+    return "reals" if form.vector_width or form.mnemonic.startswith("F") else "integers"
 
 
 def having(found: dict[str, bool]) -> frozenset[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from cyclescope.analyze.cost.instruction import PlacedCost
+from cyclescope.analyze.cost.traits import divider
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
 from cyclescope.model.dispatch_cycles import dispatch_cycles
-from cyclescope.model.machine import Core, Operation
+from cyclescope.model.machine import Core
 
 
 def port_loads(costs: Iterable[PlacedCost]) -> Loads:
@@ -90,14 +91,14 @@ def resources(costs: Iterable[PlacedCost]) -> dict[str, float]:
 def units(costs: Iterable[PlacedCost], sure: bool = False) -> dict[str, float]:
     """Cycles by the measured throughput of forms where no port explains it: units that are no ports.
 
-    What makes one of them slower than its operations is taken to make others of the same operations so,
-    unless that has to be `sure`.
+    What makes one of them slower than its operations is taken to make others of the same operations so, and
+    what divides for one form to divide for others, unless that has to be `sure`.
     """
     used: dict[str, float] = {}
-    names: dict[tuple[Operation, ...], str] = {}
+    names: dict[object, str] = {}
     for placed in costs:
         if placed.alone:
-            known = () if sure else placed.cost.operations
+            known = () if sure else divider(placed.form) or placed.cost.operations
             name = names.setdefault(known, placed.form.id) if known else placed.form.id
             used[name] = used.get(name, 0.0) + placed.alone
     return used

@@ -105,6 +105,29 @@ def test_what_makes_one_form_slow_makes_others_of_the_same_operations_slow():
     assert Predictor(apart).predict(block(MIXED)).bounds["units"] == 2.5
 
 
+CUT = "xor edx, edx; mov eax, ebx;"
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        (f"{CUT} div rcx; {CUT} idiv rcx", 7 + 9),
+        ("divps xmm0, xmm1; sqrtpd xmm2, xmm1", 3 + 8),
+        (f"{CUT} div rcx; divps xmm0, xmm1", 7),  # general registers have their own
+        ("divps xmm0, xmm1; rsqrtps xmm2, xmm1", 4),  # an estimate is no division
+    ],
+)
+def test_divisions_and_roots_share_what_divides(text, cycles):
+    costs = {
+        "DIV_R64": 7.0, "IDIV_R64": 9.0, "DIVPS_XMM_XMM": 3.0, "SQRTPD_XMM_XMM": 8.0, "RSQRTPS_XMM_XMM": 4.0,
+    }  # fmt: skip
+    ports = {name: (Operation((n % 3,)),) for n, name in enumerate(costs)}
+    slow = {name: {"throughput": one, "operations": ports[name]} for name, one in costs.items()}
+    found = Predictor(changed(toy(), **slow)).predict(block(text))
+    assert found.bounds["units"] == cycles
+    assert "rcx" in text or found.lower <= max(costs.values()), "that they share it is not sure"
+
+
 def test_a_form_has_the_unit_of_forms_of_its_operations_for_as_long_as_it_takes():
     both = {"throughput": 2.5, "operations": (Operation((0, 1)),)}
     machine = changed(
