@@ -17,6 +17,7 @@ from cyclescope.analyze.decode.decoder import Decoder, decoder
 from cyclescope.analyze.read.assembler import disassembled_program, lines_of, text_program
 from cyclescope.analyze.read.contents import ELF_MAGIC, HEXADECIMAL, read
 from cyclescope.analyze.read.disassembly import has_code, is_disassembly, listed_isa, listed_program
+from cyclescope.analyze.read.listings import as_objdump
 from cyclescope.analyze.read.objects import object_program
 from cyclescope.analyze.read.program import MOST_INSTRUCTIONS, Code, Function, Piece, Program
 from cyclescope.analyze.read.syntax import SYNTAXES, likely_isa
@@ -160,8 +161,9 @@ def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Progr
     if text.count("\n") > _MOST_LINES:
         raise SourceError(f"{source} has more than {_MOST_LINES} lines", "give a part of it")
     lines = lines_of(text)
-    if is_disassembly(lines):
-        return _listing(lines, source, isa, syntax)
+    listing = as_objdump(lines) or (lines if is_disassembly(lines) else None)
+    if listing is not None:
+        return _listing(listing, source, isa, syntax)
     guessed = likely_isa(lines)
     decoder(isa or guessed or DEFAULT)  # before an assembler is looked for
     try:

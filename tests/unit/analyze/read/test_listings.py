@@ -12,6 +12,7 @@ from cyclescope.analyze.choose.source import Choice, read_block, read_program
 from cyclescope.analyze.read import assembler
 from cyclescope.analyze.read.assemblers import Tool, tools
 from cyclescope.analyze.read.disassembly import is_disassembly, listed_isa
+from cyclescope.analyze.read.listings import as_objdump
 from cyclescope.analyze.read.masm import is_masm, translated
 from cyclescope.errors import SourceError
 
@@ -273,3 +274,65 @@ def test_a_listing_whose_tabs_were_made_spaces(spaces):
     )
     block = read_block(listing.replace("\t", spaces), "x86-64", Choice(whole=True))
     assert [one.form.mnemonic for one in block] == ["ADD", "RET", "MOV", "CLD"]
+
+
+GDB = """Dump of assembler code for function {name}:
+a.c:
+7\tlong sum(long n) {{
+   0x0000000000001a90 <+0>:\t{0}xor    %eax,%eax
+8\tfor (;;) {{
+=> 0x0000000000001a92 <+2>:\t{1}add    $0x1,%rax
+   0x0000000000001a96 <+6>:\t{2}cmp    %rax,%rdi
+   0x0000000000001a99 <+9>:\t{3}jne    0x1a92 <sum+2>
+   0x0000000000001a9b <+11>:\t{4}ret
+End of assembler dump.
+"""
+BYTES = ("31 c0\t", "48 83 c0 01          \t", "48 39 c7\t", "75 f7\t", "c3\t")
+EXAMINED = """   0x1a90 <sum>:\txor    %eax,%eax
+   0x1a92 <sum+2>:\tadd    $0x1,%rax
+=> 0x1a96 <sum+6>:\tcmp    %rax,%rdi
+   0x1a99 <sum+9>:\tjne    0x1a92 <sum+2>
+   0x1a9b <sum+11>:\tret
+"""
+PERF = """ Percent |\tSource code & Disassembly of t for cpu-clock (23 samples, percent: local period)
+------------------------------------------------------------------------------------------------
+         :
+         : 3    Disassembly of section .text:
+         :
+         : 5    0000000000001a90 <sum>:
+         : 6    sum():
+         : 21   long sum(long n) { long k = 0; do { k++; } while (k != n); }
+    0.00 :   1a90:   xor    %eax,%eax
+   12.50 :   1a92:   add    $0x1,%rax
+  100.00 :   1a96:   cmp    %rax,%rdi
+         : 22   return k;
+    0.00 :   1a99:   jne    1a92 <sum+0x2>
+    0.00 :   1a9b:   ret
+"""
+LISTINGS = {
+    "disassemble": GDB.format(*("",) * 5, name="sum"), "disassemble /r": GDB.format(*BYTES, name="sum"),
+    "x/i": EXAMINED, "perf annotate": PERF,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_listings_of_debuggers_and_profilers(name):
+    found = read_block(LISTINGS[name])
+    texts = [one.text.split()[0] for one in found]
+    assert (found.isa, found.loop, texts) == ("x86-64", True, ["add", "cmp", "jne"])
+    lines = LISTINGS[name].splitlines()
+    assert all(one.text.split()[0] in lines[one.line - 1] for one in found)
+    assert ("sum" in found.found) is (name != "x/i")
+
+
+def test_functions_of_a_debugger_are_found_by_name():
+    both = (
+        LISTINGS["disassemble /r"].replace("sum", "first").replace("1a9", "0a9") + LISTINGS["disassemble /r"]
+    )
+    found = read_block(both, choice=Choice(function="first"))
+    assert [one.address for one in found] == [0xA92, 0xA96, 0xA99]
+
+
+def test_a_percentage_or_an_address_alone_is_no_such_listing():
+    assert as_objdump(["  12.50 : 1a92: add $0x1,%rax"]) is None
+    assert as_objdump(["0x1a92: add $0x1,%rax", "", "mov <b>, 0x1a92 <x>: c"]) is None
