@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.choose.source import read_program
-from cyclescope.analyze.decode.decoder import decoder
+from cyclescope.analyze.decode.decoder import Flow, decoder
 from cyclescope.analyze.read.program import Program
 from cyclescope.errors import UsageError, shortened
 from cyclescope.infer.beside.bursts import Before, Burst, BurstPlan, burst_of
@@ -217,7 +217,18 @@ def _function(program: Program, name: str) -> bytes:
     found = program.named(name)
     if found is None:
         raise UsageError(f"{program.source} has no function {name!r}", f"it has {_names(program)}")
-    return _without_return(program.code(found.address, found.end - found.address), program.isa)
+    code = _without_return(program.code(found.address, found.end - found.address), program.isa)
+    if _returns_early(code, program.isa):
+        what = f"{name} returns in several places, and what is timed has to go on at its end"
+        raise UsageError(what, "give a part of it as text")
+    return code
+
+
+def _returns_early(code: bytes, isa: str) -> bool:
+    """Whether code that calls nothing has a return in it."""
+    steps = list(decoder(isa).steps(code, 0))
+    returns = any(code[one.address : one.end] in instruction_set(isa).returns for one in steps)
+    return returns and not any(one.flow == Flow.CALL for one in steps)
 
 
 def _names(program: Program) -> str:

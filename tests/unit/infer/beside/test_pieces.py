@@ -124,6 +124,15 @@ def test_a_function_of_an_object_file(object_file):
         file_snippet(object_file, "third", Around(), X86)
 
 
+def test_a_function_that_returns_in_several_places(tmp_path):
+    early = "early:\n testq %rdi, %rdi\n je 1f\n nop\n ret\n1:\n ret\n"
+    called = "called:\n call 1f\n jmp 2f\n1:\n ret\n2:\n nop\n ret\n"
+    made = assembled(tmp_path, "early", f".globl early\n{early}.globl called\n{called}")
+    with pytest.raises(UsageError, match="early returns in several places"):
+        file_snippet(made, "early", Around(), X86)
+    assert file_snippet(made, "called", Around(), X86).kernel.instructions == 4
+
+
 def test_functions_of_an_object_file_that_have_no_type(tmp_path):
     """Labels are named where nothing else is; one function alone needs no name."""
     lines = [line for line in FUNCTIONS.splitlines() if line[:5] not in (".type", ".size")]
