@@ -83,7 +83,7 @@ class Chosen(Meaning):
     COUNTED = "{} instructions"
     DEPTH = "depth {}"
     OUT_OF_LINE = "{} more out of line"
-    BOTH_WAYS = "both ways of its branches"
+    BOTH_WAYS = "both ways of its branches in each iteration, none predicted wrongly"
 
 
 def at_line(number: int, said: Remark) -> Remark:
