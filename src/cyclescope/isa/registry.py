@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 
 from cyclescope.errors import UsageError
+from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.record import InstructionSet
 
 SHIPPED = ("x86_64", "aarch64", "riscv64")  # folders in `isa`, each with a `record`
@@ -44,6 +45,12 @@ def mnemonics(kind: str) -> tuple[str, ...]:
     """Mnemonics, or their beginnings, of a kind in all instruction sets: see `MnemonicKinds`."""
     every = (getattr(record.arithmetic.kinds, kind) for record in instruction_sets())
     return tuple(dict.fromkeys(name for some in every for name in some))
+
+
+def streams_out(form: InstructionForm) -> bool:
+    """Whether a form's stores bypass the cache."""
+    streams = form.mnemonic.startswith(mnemonics("streaming"))
+    return streams and any(op.is_memory and op.write for op in form.operands)
 
 
 def register(record: InstructionSet) -> None:

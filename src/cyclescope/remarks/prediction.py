@@ -32,6 +32,7 @@ class Assumed(Meaning):
     LACKED = "{} does not execute these, it lacks {}, though LLVM's model has costs of them: {}"
     LACKED_BUT = "of the cores that this model is of, {} alone executes these, the others lack {}: {}"
     CALLED = "what is called is not here, and neither its time nor what it changes is counted: {}"
+    STREAMING = "stores past the caches take as long as memory does, which is not counted: {}"
     LINKED = "which lines of {} bytes the loop lies in is up to the linker: it takes {:.2f} to {:.2f} cycles"
     LOCKED = (
         "locked instructions have the ports of their plain forms, and go one after the other through memory"

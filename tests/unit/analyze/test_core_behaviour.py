@@ -35,6 +35,20 @@ def test_a_model_that_says_nothing_of_loads():
 
 
 @pytest.mark.parametrize(
+    ("text", "streams"),
+    [
+        ("nop; movntdq [rdi], xmm0", True), ("nop; movnti [rdi], rax", True),
+        ("nop; vmovntps [rdi], ymm0", True),
+        ("nop; movntdqa xmm0, [rdi]", False), ("nop; movaps [rdi], xmm0", False),
+    ],
+)  # fmt: skip
+def test_stores_past_the_caches_wait_for_what_is_not_counted(text, streams):
+    notes = Predictor(load_model("skylake")).predict(block(text), simulate=False).notes
+    said = "stores past the caches take as long as memory does, which is not counted: line 2"
+    assert [note for note in notes if "past the caches" in note] == [said] * streams
+
+
+@pytest.mark.parametrize(
     ("more", "expected"),
     [
         ({"forms": LOADS}, (5, 7)),

@@ -13,7 +13,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.pairs import only_compares
 from cyclescope.analyze.predict.prediction import Unknown
 from cyclescope.isa.operand import Operand
-from cyclescope.isa.registry import instruction_set
+from cyclescope.isa.registry import instruction_set, streams_out
 from cyclescope.isa.variants import VectorTypes
 from cyclescope.model.extensions import but, lacked
 from cyclescope.model.machine import EXTRACTED, MachineModel
@@ -97,6 +97,8 @@ def _about_memory(graph: Graph, costs: PlacedCosts) -> Iterator[Remark]:
     loads = [one for one in graph.instructions if one.form and any(map(_is_load, one.form.operands))]
     if loads and not costs.load:
         yield Assumed.NO_LOAD.of(_places(loads))
+    if streamed := [one for one in graph.instructions if one.form and streams_out(one.form)]:
+        yield Assumed.STREAMING.of(_places(streamed))
     if graph.memory and not costs.machine.core.forward_latency:
         if more := costs.forward - costs.load:
             yield Assumed.FORWARDING.of(costs.forward, costs.load, more)

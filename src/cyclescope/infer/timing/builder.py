@@ -52,10 +52,10 @@ from cyclescope.infer.timing.several import (
     with_repeated_loads,
 )
 from cyclescope.infer.timing.throttling import TELLING, with_room
-from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of, streams_out
+from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of
 from cyclescope.isa.dataflow import Pair, is_in_memory, is_of_itself, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.registry import instruction_sets
+from cyclescope.isa.registry import instruction_sets, streams_out
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, STABLE, Record
 from cyclescope.model.facts import HIGH, MEDIUM

@@ -28,7 +28,7 @@ from cyclescope.infer.timing.results import (
 )
 from cyclescope.isa.dataflow import is_in_memory
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.registry import instruction_set, mnemonics
+from cyclescope.isa.registry import instruction_set, streams_out
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import MANY_BASES
 from cyclescope.kernel.variant import ASIDE, INDEPENDENT, SPEEDS, Kind
@@ -41,12 +41,6 @@ from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
 _WITHOUT_INDEX = (Kind.PLAIN, Kind.UNROLLED)  # the same sequence but for the address
 _LATER = 0.15  # of one that chains limit which wait for a port now and then: at 7/8 of what ports do
 _SEEN = 3  # rounds that show a state which is faster: two may be too short by chance
-
-
-def streams_out(form: InstructionForm) -> bool:
-    """Whether the form's stores bypass the cache."""
-    streams = form.mnemonic.startswith(mnemonics("streaming"))
-    return streams and any(op.is_memory and op.write for op in form.operands)
 
 
 def limit_of(throughput: Throughput) -> float:
