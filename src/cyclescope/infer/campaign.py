@@ -11,7 +11,7 @@ import math
 import random
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -141,7 +141,8 @@ class Campaign:
             finished = self._settle(MEASURING, every, forms, Sampler(self.backend), deadline)
         facts = self._facts_to_ask(deadline) if finished and request.facts else None
         if finished and PORTS in request.quantities:
-            finished = self._ports(forms, deadline, facts.begin if facts else idle)
+            asked = frozenset(form.id for form in forms) if THROUGHPUT in request.quantities else frozenset()
+            finished = self._ports(forms, asked, deadline, facts.begin if facts else idle)
         if finished and facts is not None:
             finished = self._facts(facts, deadline)
         if finished:
@@ -182,17 +183,22 @@ class Campaign:
         return disturbed(self.store, {form.id for form in (*request.forms, *references)})
 
     def _ports(
-        self, forms: Sequence[InstructionForm], deadline: float, meanwhile: Callable[[], None]
+        self,
+        forms: Sequence[InstructionForm],
+        asked: Collection[str],
+        deadline: float,
+        meanwhile: Callable[[], None],
     ) -> bool:
-        """Port usage: it needs the throughputs of the forms and of what may block ports."""
+        """Port usage: it needs throughputs of forms, unless just `asked`, and of what may block ports."""
         simple = (self.table[instruction_set(self.table.isa).roles.nop], *simple_forms(self.table))
         possible = list({form.id: form for form in (*candidates(self.table), *simple)}.values())
         self.find_legal(possible)
         blocking = [f for f in possible if self._legality[f.id] == "ok"]
         planner = self.planner()
         both = list({form.id: form for form in (*forms, *blocking)}.values())
-        experiments = self._experiments(planner, both, frozenset((THROUGHPUT,)))
-        if not self._settle(THROUGHPUTS, experiments, both, Sampler(self.backend), deadline):
+        others = [form for form in both if form.id not in asked]
+        experiments = self._experiments(planner, others, frozenset((THROUGHPUT,)))
+        if not self._settle(THROUGHPUTS, experiments, others, Sampler(self.backend), deadline):
             return False
         timed = TimingsAhead(self.store, planner, stored_links(self.store))
         if not self.store.emulated:

@@ -23,6 +23,7 @@ from cyclescope.infer.ports.questions import (
     width_questions,
 )
 from cyclescope.infer.workload import (
+    AMONG,
     BETWEEN,
     CALIBRATING,
     CLASSES,
@@ -30,6 +31,7 @@ from cyclescope.infer.workload import (
     FORMS_ALONE,
     FRONT_END_SLOTS,
     FRONT_END_WIDTH,
+    MEMORY,
     ORDER,
     PORTS_AGAIN,
     SECOND_SLOTS,
@@ -42,6 +44,7 @@ from cyclescope.measure.sampling import Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 
+_BY_FORM = (AMONG, MEMORY, PORTS_AGAIN)  # what they ask is found out form by form, while first answers come
 CAREFUL = Effort(rounds=2, want=8, target=8000.0)
 _SHORT = Effort(rounds=2, want=4, target=3500.0)  # half the time of usual efforts, and as good here
 THRICE = Effort(rounds=3, want=4, target=3500.0)  # neighbours disturb two rounds alike more often than three
@@ -117,9 +120,10 @@ class PortCampaign:
         """Measure what a stage asks and the store does not have; whether there was time for all."""
         wanted: Iterable[Question] = (q for q in questions if q.key not in self._done)
         total = len(self._places)
-        if stage == PORTS_AGAIN:  # which finds out what to ask while the first answers come
+        by_form = stage in _BY_FORM
+        if stage == PORTS_AGAIN:
             self._meanwhile()
-        else:
+        if not by_form:
             wanted = list(wanted)
             total = len(wanted)
         settled = 0
@@ -127,7 +131,7 @@ class PortCampaign:
         for batch in sampler.measure(made(wanted), lambda: time.monotonic() < deadline):
             self.store.write(self._disturbed.settle(batch))
             self._done.update(experiment.key for experiment, _ in batch)
-            if stage == PORTS_AGAIN:
+            if by_form:
                 settled = max([settled, *(self._places.get(e.form, 0) for e, _ in batch)])
             else:
                 settled += len(batch)
