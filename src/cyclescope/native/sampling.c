@@ -46,7 +46,7 @@ static void summarise(struct samples *s)
 
 static int enough(struct samples *s, const struct measure *request)
 {
-    if (s->count < request->want || s->count % (s->count > MANY_SAMPLES ? 8 : 2))
+    if (s->count < request->want || (s->count > MANY_SAMPLES && s->count % 8))
         return 0;
     summarise(s);
     return s->in_a >= request->want && s->in_b >= request->want;

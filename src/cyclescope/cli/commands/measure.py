@@ -146,10 +146,11 @@ def _dry_run(patterns: tuple[str, ...], quantities: frozenset[str], link: Link, 
 
 def _collect_seldom() -> None:
     """The table lives as long as the run, and cycles are rare: looking for them took a fifth, and a tenth
-    where all that is known of a store was looked through again and again.
+    where all that is known of a store was looked through again and again. Experiments under way are some
+    hundred thousand objects, most of which are gone before so many more are there.
     """
     gc.freeze()
-    gc.set_threshold(50_000, 20, 1_000)
+    gc.set_threshold(400_000, 20, 1_000)
 
 
 def _run(
