@@ -225,7 +225,7 @@ class DrawnCore:
         if kinds["SHR (R64, I8)"] and kinds["IMUL (R64, R64)"]:
             return self._pattern(kernel)
         if kinds["JS (Rel8)"]:
-            unknown = "test rax, rax" in kernel.body[2].text()
+            unknown = "test rax, rax" in kernel.body[2].text
             return kinds["JS (Rel8)"] * (4.0 + self.wrong / 2 * unknown)
         if all(kind.startswith(("NOP", "LEA_B")) for kind in kinds):
             return self._decoded(instruction_sizes(kernel))
@@ -280,7 +280,7 @@ class DrawnCore:
         select = kernel.state.general[_LETTERS["g"]]
         is_jump = any(one.form.id == "JMP (R64)" for one in kernel.body)
         bits = (select >> 5).bit_count() if is_jump else (select >> 5).bit_length()
-        if any(one.text().endswith(", 40") for one in kernel.body):
+        if any(one.text.endswith(", 40") for one in kernel.body):
             share = 1.0
         else:
             known = self.turns if is_jump else self.pattern

@@ -57,7 +57,7 @@ class Trace:
             elif name.startswith("PUSH"):
                 stack.append(registers["lea"])
             elif name.startswith("ADD_01"):
-                target, source = (word.strip(",") for word in one.text().split()[1:])
+                target, source = (word.strip(",") for word in one.text.split()[1:])
                 registers[target] = registers[target] + registers[source] & _WHOLE
                 registers["last"] = registers[target]
                 self.chain += 1
@@ -98,5 +98,5 @@ _CODES: dict[int, tuple[Instruction, bytes]] = {}
 def _code(one: Instruction) -> bytes:
     """Its bytes; lines of kernels are equal objects."""
     if id(one) not in _CODES:
-        _CODES[id(one)] = one, one.code()
+        _CODES[id(one)] = one, one.code
     return _CODES[id(one)][1]

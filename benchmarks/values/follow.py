@@ -177,7 +177,7 @@ def _chain(places: AnyPlaces, form: InstructionForm, chain: Chain, made: Experim
 
 def helper(instruction: Instruction, alternates: tuple[bytes, ...] = ()) -> Item:
     """An instruction beside the form, and its code with one other operand each."""
-    return Item(instruction.code(), alternates=alternates, uses=_accesses(instruction))
+    return Item(instruction.code, alternates=alternates, uses=_accesses(instruction))
 
 
 def _stream(
@@ -190,7 +190,7 @@ def _stream(
     sources = [] if form.mnemonic.startswith("CSRR") else sources  # their data go to where no operand is
     items = tuple(
         _tested(places, made, instruction, sources, targets) if n in looked_at and sources and targets
-        else Item(instruction.code())
+        else Item(instruction.code)
         for n, instruction in enumerate(made.kernel.body)
     )  # fmt: skip
     return _question(places, form, made, items, tested, STREAM, None)
@@ -209,7 +209,7 @@ def _tested(
         for nodes, written in ((sources, False), (targets, True))
     ]
     address = ADDRESS * any(_leads(instruction.form, node) for node in sources)
-    return Item(instruction.code(), True, *found, uses=address | _accesses(instruction))
+    return Item(instruction.code, True, *found, uses=address | _accesses(instruction))
 
 
 def _leads(form: InstructionForm, node: Node) -> bool:

@@ -165,7 +165,7 @@ class Places:
             values = registers if field.is_register else immediates
             kept, values[place] = values[place], value
             found.append(msgspec.structs.replace(
-                helper, registers=tuple(registers), immediates=tuple(immediates)).code())  # fmt: skip
+                helper, registers=tuple(registers), immediates=tuple(immediates)).code)  # fmt: skip
             values[place] = kept
         return tuple(found)
 

@@ -178,9 +178,9 @@ class X86Places:
             others = list(helper.registers)
             others[place] = _OTHER.get(domain(op.cls), 8)
             with suppress(ValueError):  # a register that the form cannot have
-                found.append(msgspec.structs.replace(helper, registers=tuple(others)).code())
+                found.append(msgspec.structs.replace(helper, registers=tuple(others)).code)
         values = helper.immediates or ()
         for place in range(len(values)):
             changed = (*values[:place], values[place] ^ 3, *values[place + 1 :])
-            found.append(msgspec.structs.replace(helper, immediates=changed).code())
-        return tuple(code for code in found if len(code) == len(helper.code()))
+            found.append(msgspec.structs.replace(helper, immediates=changed).code)
+        return tuple(code for code in found if len(code) == len(helper.code))

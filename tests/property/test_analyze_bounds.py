@@ -160,7 +160,7 @@ def instructions(draw):
     slots = form.encoding.slots
     numbers = tuple(BASE if slot.part else draw(places) for slot in slots)
     offset = draw(st.sampled_from((0, 8, 16))) if form.memory >= 0 else 0
-    return Instruction(form, numbers, offset).code()
+    return Instruction(form, numbers, offset).code
 
 
 bodies = st.lists(instructions(), min_size=1, max_size=6).map(b"".join).map(of_code)
@@ -270,7 +270,7 @@ def test_resource_bounds_do_not_fall_when_an_instruction_is_added(body, code):
 
 @given(bodies, st.integers(0, 6))
 def test_chains_do_not_get_shorter_by_an_instruction_that_writes_nothing_they_read(body, where):
-    other = Instruction(TABLE["LEA_B_D8 (R64)"], (9, 9), 8).code()
+    other = Instruction(TABLE["LEA_B_D8 (R64)"], (9, 9), 8).code
     codes = [one.code for one in body]
     longer = of_code(b"".join([*codes[:where], other, *codes[where:]]))
     before, after = (predictor().predict(b, simulate=False) for b in (body, longer))

@@ -45,7 +45,7 @@ def encoded(one):
         "sum": lambda: _made("ADD_03 (R64, R64)", (a, b)),
         "load": lambda: _made("MOV (R64, M64)", (a, b), number),
         "store": lambda: _made("MOV (M64, R64)", (b, a), number),
-    }[kind]().code()
+    }[kind]().code
 
 
 class Machine:

@@ -43,21 +43,13 @@ class Instruction(msgspec.Struct, frozen=True, dict=True):
     padding: int = 0
 
     @_Once
-    def encoded(self) -> bytes:
+    def code(self) -> bytes:
         """Machine code."""
         found = encode(self.form, self.registers, self.displacement, self.immediates, self.index)
         return PADDING * self.padding + found if self.padding else found
 
     @_Once
-    def line(self) -> str:
+    def text(self) -> str:
         """Intel-syntax assembly."""
         found = assembly(self.form, self.registers, self.displacement, self.immediates, self.index)
         return f"{PADDED} " * self.padding + found if self.padding else found
-
-    def code(self) -> bytes:
-        """Machine code."""
-        return self.encoded
-
-    def text(self) -> str:
-        """Intel-syntax assembly."""
-        return self.line

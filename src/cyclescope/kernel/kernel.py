@@ -31,11 +31,11 @@ class Kernel(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         """The body as Intel-syntax assembly, one instruction per line."""
-        return "\n".join([instruction.line for instruction in self.body])
+        return "\n".join([instruction.text for instruction in self.body])
 
 
 def kernel_of(body: Iterable[Instruction], state: MachineState, setup: bytes = b"", flags: int = 0) -> Kernel:
     """The kernel of a list of instructions."""
     items = tuple(body)
-    code = b"".join([i.encoded for i in items])
+    code = b"".join([i.code for i in items])
     return Kernel(code, len(items), state, setup, flags, items)

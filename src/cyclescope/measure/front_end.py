@@ -127,7 +127,7 @@ class FrontEndPlanner:
             kernel = self.planner.instances(form, 1).kernel if self._has_state(form) else None
             if kernel is not None and kernel.state.vector_level >= state.vector_level:
                 state = kernel.state
-        code = b"".join([item.encoded for item in items])
+        code = b"".join([item.code for item in items])
         kernel = Kernel(code, len(items), state, b"", CANARY | LONG, tuple(items))  # long ones as well
         return Experiment(*key, kernel, len(items))
 
@@ -147,7 +147,7 @@ def _zeroing(instruction: Instruction) -> Instruction:
 
 def _of_length(part: Simple, size: int, isa: str) -> list[Instruction] | None:
     """A body of instances of so many bytes, with prefixes where they are shorter."""
-    missing = size - len(part.instructions[0].code())
+    missing = size - len(part.instructions[0].code)
     if missing < 0 or (missing and not instruction_set(isa).padded):
         return None
     return [msgspec.structs.replace(one, padding=missing) for one in part.take(BODY)]

@@ -375,13 +375,13 @@ class Planner:
         found = made.get(use)
         if found is None:
             instruction = self.dialect.instruction(form, use)
-            found = made[use] = instruction, instruction.code()
+            found = made[use] = instruction, instruction.code
         return found
 
     def _helper(self, instruction: Instruction) -> Coded:
         found = self._fixed.get(instruction)
         if found is None:
-            found = self._fixed[instruction] = instruction, instruction.code()
+            found = self._fixed[instruction] = instruction, instruction.code
         return found
 
 

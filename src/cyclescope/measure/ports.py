@@ -337,14 +337,14 @@ class PortPlanner:
         return self._kernel(items, state, setup)
 
     def _kernel(self, items: Sequence[Instruction], state: object, setup: bytes) -> Kernel:
-        code = b"".join([item.encoded for item in items])
+        code = b"".join([item.code for item in items])
         flags = CANARY | (LONG if len(items) > _LONG else FAST)
         return Kernel(code, len(items), state, setup, flags, tuple(items))  # type: ignore[arg-type]
 
 
 def _longer(instruction: Instruction, least: int) -> Instruction:
     """An instruction of at least so many bytes."""
-    missing = least - len(instruction.code()) if least else 0
+    missing = least - len(instruction.code) if least else 0
     return msgspec.structs.replace(instruction, padding=missing) if missing > 0 else instruction
 
 

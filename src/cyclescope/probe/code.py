@@ -170,7 +170,7 @@ class Assembler:
         """A line assembled; kernels have many equal ones."""
         if text not in self._lines:
             one = instruction(self.table, text)
-            self._lines[text] = _Made(one, one.code(), self._dialect.vector_level(one.form))
+            self._lines[text] = _Made(one, one.code, self._dialect.vector_level(one.form))
         return self._lines[text]
 
     def _state(self, level: int, setting: Setting) -> MachineState:

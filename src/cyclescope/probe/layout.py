@@ -124,7 +124,7 @@ def _line(isa: str, text: str) -> KernelLine:
 
 @cache
 def _bytes(isa: str, text: str) -> int:
-    return len(instruction(_table(isa), _line(isa, text)).code())
+    return len(instruction(_table(isa), _line(isa, text)).code)
 
 
 @cache

@@ -56,7 +56,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
         """The least that a loop takes for dividing no instruction, and for fetching."""
         least = dispatch_cycles(slots, width, self.whole) if self.whole else 0.0
         if self.fetch:
-            least = max(least, sum(len(one.code()) for one in instructions) / self.fetch)
+            least = max(least, sum(len(one.code) for one in instructions) / self.fetch)
         return least
 
     @property

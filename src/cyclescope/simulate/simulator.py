@@ -347,7 +347,7 @@ def path(instructions: Sequence[Instruction], isa: str) -> Iterable[Instruction]
     starts, position = {}, 0
     for number, instruction in enumerate(instructions):
         starts[position] = number
-        position += len(instruction.code())
+        position += len(instruction.code)
     bounds = list(pairwise([*starts, position]))
     taken: list[Instruction] = []
     calls: list[int] = []

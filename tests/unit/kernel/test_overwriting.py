@@ -66,7 +66,7 @@ def test_all_instances_write_one_destination_that_none_reads(isa):
             assert destination
             for other in instances:
                 assert destination <= dialect.written(form, other.registers)
-                assert destination.isdisjoint(dialect.read(form, other.registers)), (form.id, other.text())
+                assert destination.isdisjoint(dialect.read(form, other.registers)), (form.id, other.text)
             seen += 1
     assert seen > (60 if isa == "riscv64" else 200)
 
@@ -87,7 +87,7 @@ def test_kept_and_rotating_kernels_differ_in_the_destination_alone(isa):
                 if one.form is form:
                     rest = [n for n, both in enumerate(zip(one.registers, other.registers, strict=True))
                             if both[0] != both[1]]  # fmt: skip
-                    assert set(rest) <= {place}, (form.id, one.text(), other.text())
+                    assert set(rest) <= {place}, (form.id, one.text, other.text)
                     assert one.displacement == other.displacement
             seen += 1
     assert seen > (60 if isa == "riscv64" else 200)
@@ -184,8 +184,8 @@ def test_destinations_are_overwritten_by_what_waits_for_no_instance(isa):
                     written |= dialect.written(form, item.registers)
             for item in experiment.kernel.body:
                 if item.form is not form:
-                    assert written.isdisjoint(dialect.read(item.form, item.registers)), item.text()
-                    assert dialect.written(item.form, item.registers) & written, item.text()
+                    assert written.isdisjoint(dialect.read(item.form, item.registers)), item.text
+                    assert dialect.written(item.form, item.registers) & written, item.text
             seen += 1
     assert seen > 30
 

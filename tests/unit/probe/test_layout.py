@@ -40,7 +40,7 @@ def test_branches_lead_to_their_labels(isa):
         items += [WORK[isa]] * draw.randint(0, 5)
         aims.append(draw.choice(names))
         items += [Branch(BRANCHES[isa], aims[-1]), Fill(64)]
-    made = [instruction(table, line).code() for line in laid_out(isa, items)]
+    made = [instruction(table, line).code for line in laid_out(isa, items)]
     at, found = 0, []
     for code in made:
         if isa != "x86-64" or code[0] == 0xE9:
@@ -79,5 +79,5 @@ def test_no_kernel_is_longer_than_the_runner_takes(isa):
         for point in (point for case in probe.cases(isa) for point in case.points):
             for lines in (point.lines, point.setup, point.beside):
                 new = set(lines) - set(sizes)
-                sizes |= {line: len(instruction(table, line).code()) for line in new}
+                sizes |= {line: len(instruction(table, line).code) for line in new}
                 assert sum(sizes[line] for line in lines) <= 0xFFFF, (probe.name, point.part, point.x)

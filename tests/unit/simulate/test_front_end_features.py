@@ -82,8 +82,8 @@ def test_it_says_what_it_does():
 
 def test_a_padded_instruction_is_longer_and_the_same(table):
     plain, padded = (Instruction(table[NOP], padding=n) for n in (0, 3))
-    assert (len(plain.code()), len(padded.code())) == (1, 4)
-    assert padded.text() == "ds ds ds nop"
+    assert (len(plain.code), len(padded.code)) == (1, 4)
+    assert padded.text == "ds ds ds nop"
 
 
 def test_a_scheduler_that_the_front_end_keeps_empty_shortens_what_waits_for_it(machine, table):

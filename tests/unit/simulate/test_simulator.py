@@ -201,7 +201,7 @@ def test_jumps_and_calls_are_followed(make, cycles):
     skipped = [make("JMP (Rel8)", immediates=(2,)), make("NOP"), make("NOP"), make("INC (R64)", 1)]
     assert [i.form.mnemonic for i in path(skipped, isa="x86-64")] == ["JMP", "INC"]
     function = [make("JMP (Rel8)", immediates=(1,)), make("RET_NEAR"), make("NOP")]
-    back = -1 - 1 - len(make("CALL_NEAR (Rel32)").code())
+    back = -1 - 1 - len(make("CALL_NEAR (Rel32)").code)
     body = [*function, make("CALL_NEAR (Rel32)", immediates=(back,)), make("INC (R64)", 1)]
     assert [i.form.mnemonic for i in path(body, isa="x86-64")] == ["JMP", "NOP", "CALL", "RET", "INC"]
     assert list(path([make("NOP")] * 3, isa="x86-64")) == [make("NOP")] * 3

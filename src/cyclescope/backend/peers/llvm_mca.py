@@ -322,7 +322,7 @@ def lines(kernel: Kernel) -> list[str]:
 
 def line(instruction: Instruction) -> str:
     """An instruction in the words of LLVM's assembler, which may differ from those of GNU as."""
-    toolchain, text = instruction_set(instruction.form.isa).toolchain, instruction.text()
+    toolchain, text = instruction_set(instruction.form.isa).toolchain, instruction.text
     for pattern, replacement in toolchain.llvm_rewrites:
         text = re.sub(pattern, replacement, text)
     attributes = instruction.form.attributes

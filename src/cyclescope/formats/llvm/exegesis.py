@@ -102,7 +102,7 @@ def _instruction(planner: Planner, form: InstructionForm) -> Instruction | None:
 
 def _record(model: MachineModel, mode: str, instruction: Instruction, value: float) -> str:
     spelled = " ".join((instruction.form.llvm, *_operands(instruction)))
-    code = (instruction.code() + RETURN).hex().upper()
+    code = (instruction.code + RETURN).hex().upper()
     return (
         f"---\nmode:            {mode}\nkey:\n  instructions:\n    - '{spelled}'\n  config:          ''\n"
         f"  register_initial_values: []\ncpu_name:        {_cpu(model)}\n"
@@ -133,7 +133,7 @@ def _operands(instruction: Instruction) -> Iterator[str]:
         else:
             yield f"i_{next(constants, 0):#x}"
     if has_condition(form):
-        yield f"i_{_condition(instruction.code()):#x}"
+        yield f"i_{_condition(instruction.code):#x}"
     if has_rounding(form):
         yield f"i_{_NEAREST:#x}"
 

@@ -76,7 +76,7 @@ def order_questions(table: Table, plans: PortPlanner) -> Iterator[Question]:
 
 def _loop(key: Key, items: tuple[Instruction, ...], start: Kernel) -> Experiment:
     """Instructions from the state of a kernel."""
-    code = b"".join([i.code() for i in items])
+    code = b"".join([i.code for i in items])
     kernel = msgspec.structs.replace(
         start, code=code, instructions=len(items), body=items, flags=CANARY | LONG
     )

@@ -63,7 +63,7 @@ class BranchBuilder(FormOperands, ABC):
 
     def spaced(self, use: Use, variant: str, before: Items | None = None, taken: bool = True) -> Stream:
         """Copies of a branch, each taken one in 16 bytes of its own."""
-        gap = (BRANCH_SPACING - self.length) // len(self.filler().code()) if taken else 0
+        gap = (BRANCH_SPACING - self.length) // len(self.filler().code) if taken else 0
         items: Items = [] if before is None else list(before)
         for _ in range(COPIES):
             items += [use, *[self.filler()] * gap]

@@ -129,7 +129,7 @@ class FixedWidthDifferential(ABC):
         registers = tuple(values[operand] for operand, _ in fields.fields)
         instruction = Instruction(form, registers, 0, self._immediates(form))
         kernel = Kernel(
-            instruction.code(), 1, self._state(form, values), self.setup(form), self._flags(form, values),
+            instruction.code, 1, self._state(form, values), self.setup(form), self._flags(form, values),
             (instruction,),
         )  # fmt: skip
         return Specimen(form, {(operand, 0): value for operand, value in values.items()}, kernel)

@@ -109,13 +109,13 @@ class X86Dialect:
     def _x87(self, full: bool = False) -> bytes:
         """Six x87 registers with 1.0, or all eight where nothing is pushed."""
         make = self.helpers.make
-        return make("FNINIT").code() + make("FLD1").code() * (8 if full else 6)
+        return make("FNINIT").code + make("FLD1").code * (8 if full else 6)
 
     def _mmx(self) -> bytes:
         """Zeros in all MMX registers: one that the x87 wrote last takes eight cycles more at each read on a
         Golden Cove.
         """
-        return b"".join(self.helpers.make("PXOR (MM, MM)", n, n).code() for n in range(8))
+        return b"".join(self.helpers.make("PXOR (MM, MM)", n, n).code for n in range(8))
 
     def instruction(self, form: InstructionForm, use: Use) -> Instruction:
         """The form with the values of a plan."""
@@ -194,7 +194,7 @@ class X86Dialect:
             return b""
         masked = "masked" in form.attributes
         free = [n for n in range(8) if ("k", n) not in kept or (masked and n == MASK_ONES)]
-        return b"".join(self.helpers.mask_zero(number).code() for number in free)
+        return b"".join(self.helpers.mask_zero(number).code for number in free)
 
     def vector_level(self, form: InstructionForm) -> int:
         """See `values.vector_level`."""

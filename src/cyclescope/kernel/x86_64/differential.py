@@ -73,7 +73,7 @@ def specimen(form: InstructionForm) -> Specimen:
         _displacement(form),
         _immediates(form),
     )
-    kernel = Kernel(instruction.code(), 1, _state(form, numbers), b"", _flags(form, numbers), (instruction,))
+    kernel = Kernel(instruction.code, 1, _state(form, numbers), b"", _flags(form, numbers), (instruction,))
     return Specimen(form, numbers, kernel)
 
 

@@ -144,7 +144,7 @@ class SpecialBuilder:
         if self.form.memory < 0:
             return [self._address(distance), Use((1,))]
         store = self.helpers.make("MOV (M64, R64)", ALIAS, 1)
-        return [self._address(distance + len(store.code())), store, Use((BASE,))]
+        return [self._address(distance + len(store.code)), store, Use((BASE,))]
 
     def _address(self, distance: int) -> Instruction:
         return self.helpers.make("LEA_R_D32 (R64)", 1, displacement=distance)
@@ -169,7 +169,7 @@ class SpecialBuilder:
         return [Stream("with its return", _COPIES, tuple(items), _COPIES, CANARY)]
 
     def _size(self, item: Use | Instruction) -> int:
-        return self.length if isinstance(item, Use) else len(item.code())
+        return self.length if isinstance(item, Use) else len(item.code)
 
     def _one_call(self, caller: InstructionForm | None, position: int) -> list[Use | Instruction]:
         target = 2  # behind the jump over the function
@@ -177,7 +177,7 @@ class SpecialBuilder:
             return [self.helpers.make("CALL_NEAR (Rel32)", immediates=(target - position - 5,))]
         if "indirect" not in caller.attributes:
             return [Use((), immediates=(target - position - self.length,))]
-        lea = len(self._address(0).code())
+        lea = len(self._address(0).code)
         if caller.memory < 0:
             return [self._address(target - position - lea), Use((1,))]
         store = self.helpers.make("MOV (M64, R64)", ALIAS, 1)

@@ -102,7 +102,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
     way = _WAYS[isa]
     for nop in way.nops:
         lines = _nops(isa, nop)
-        size = len(instruction(load_table(isa), lines[0]).code())
+        size = len(instruction(load_table(isa), lines[0]).code)
         yield ProbeCase(f"NOPs of {size} bytes" if size > 1 else "NOPs of 1 byte", (_point("NOPs", lines),))
     points = {(name, nops): _behind(isa, way, name, nops) for name in way.beside for nops in (_ONE, _THREE)}
     for name in way.beside:

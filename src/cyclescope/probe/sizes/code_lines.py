@@ -92,7 +92,7 @@ def _with(isa: str, what: Constants, count: int) -> list[str]:
 
 @cache
 def _length(isa: str, text: str) -> int:
-    return len(instruction(load_table(isa), written(isa, text)[0]).code())
+    return len(instruction(load_table(isa), written(isa, text)[0]).code)
 
 
 def _loop(isa: str, inside: Sequence[str], ahead: Sequence[str] = ()) -> Point:

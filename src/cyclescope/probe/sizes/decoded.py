@@ -78,7 +78,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
 @cache
 def length(isa: str, text: str) -> int:
     """Bytes of an instruction."""
-    return len(instruction(load_table(isa), written(isa, text)[0]).code())
+    return len(instruction(load_table(isa), written(isa, text)[0]).code)
 
 
 def numbers(isa: str, text: str) -> list[int]:

@@ -98,7 +98,7 @@ class BlockDraw:
 def _is_read_as_written(one: Instruction) -> bool:
     """Whether it can be encoded, and its code is of no other form: reserved NOPs are those of MPX, too."""
     try:
-        code = one.code()
+        code = one.code
     except ValueError:
         return False
     return [read.form and read.form.id for read in decoded(code)] == [one.form.id]
@@ -172,12 +172,12 @@ def _choices(form: InstructionForm, slot: int) -> Sequence[int]:
 
 def code_of(block: Drawn) -> bytes:
     """The machine code of a block."""
-    return b"".join(one.code() for one in block)
+    return b"".join(one.code for one in block)
 
 
 def text_of_drawn(block: Drawn) -> str:
     """The block in one line."""
-    return "; ".join(one.text() for one in block)
+    return "; ".join(one.text for one in block)
 
 
 def usual_forms(codes: Iterable[bytes], isa: str) -> set[str]:
@@ -192,7 +192,7 @@ def usual_forms(codes: Iterable[bytes], isa: str) -> set[str]:
 
 def padded(block: Drawn, least: int) -> Drawn:
     """The block with no instruction of fewer bytes: prefixes that say nothing are added."""
-    return tuple(msgspec.structs.replace(one, padding=max(least - len(one.code()), 0)) for one in block)
+    return tuple(msgspec.structs.replace(one, padding=max(least - len(one.code), 0)) for one in block)
 
 
 def apart(block: Drawn) -> Drawn | None:
@@ -232,7 +232,7 @@ def elsewhere(block: Drawn) -> Drawn:
             changed = msgspec.structs.replace(one, displacement=at * max(encoding.displacement[2], 8))
             at += 1
             try:
-                changed.code()
+                _ = changed.code  # raises where there is none
                 made.append(changed)
                 continue
             except ValueError:

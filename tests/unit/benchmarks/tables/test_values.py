@@ -122,7 +122,7 @@ def form(*made_of):
     """Other registers of the form."""
 
     def change(isa, items):
-        items[0] = msgspec.structs.replace(items[0], code=made(isa, *made_of).code())
+        items[0] = msgspec.structs.replace(items[0], code=made(isa, *made_of).code)
 
     return change
 

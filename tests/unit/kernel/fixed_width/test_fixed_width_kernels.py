@@ -55,7 +55,7 @@ def test_instances_of_a_sequence_are_independent(isa):
             for instruction in experiment.kernel.body:
                 base = {("r", n) for n in (POOLS[isa].base, *POOLS[isa].others)}
                 shared = {r for r in reads(instruction, isa) if r[0] in "rvfp"} & before - base
-                assert not shared, (form.id, experiment.variant, instruction.text())
+                assert not shared, (form.id, experiment.variant, instruction.text)
                 before |= writes(instruction, isa)
             checked += 1
     assert checked > 1000
@@ -69,7 +69,7 @@ def test_nothing_writes_the_registers_that_a_kernel_stands_on(isa):
         kept |= {("r", 3), ("r", 4)}  # gp and tp belong to the C library
     for form, experiment in experiments(isa):
         for instruction in experiment.kernel.body:
-            assert not writes(instruction, isa) & kept, (form.id, instruction.text())
+            assert not writes(instruction, isa) & kept, (form.id, instruction.text)
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -210,7 +210,7 @@ def test_instructions_of_other_widths_are_not_run():
 
 def offsets(isa, form_id, instructions):
     """Offsets in bytes of instances' data, as the text says them."""
-    return [int(re.search(r"#?(-?\d+)[\](]", i.text())[1]) for i in instructions if i.form.id == form_id]
+    return [int(re.search(r"#?(-?\d+)[\](]", i.text)[1]) for i in instructions if i.form.id == form_id]
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_jumps_lead_to_an_exit(isa, form_id, number):
     ],
 )
 def test_branches_lead_to_the_first_exit(isa, form_id, text):
-    assert CHECKS[isa].specimen(load_table(isa)[form_id]).kernel.body[0].text() == text
+    assert CHECKS[isa].specimen(load_table(isa)[form_id]).kernel.body[0].text == text
 
 
 def test_vector_indices_are_told_to_the_runner():

@@ -171,7 +171,7 @@ def test_experiments_have_keys_of_their_own(planner, forms):
 
 def test_kernels_are_the_bytes_of_their_instructions(experiments):
     for form, e in experiments[::7]:
-        assert e.kernel.code == b"".join(i.code() for i in e.kernel.body), form.id
+        assert e.kernel.code == b"".join(i.code for i in e.kernel.body), form.id
         assert e.kernel.instructions == len(e.kernel.body) == len(body(e.kernel.code)), form.id
         assert e.kernel.text().count("\n") == e.kernel.instructions - 1
 

@@ -207,7 +207,7 @@ def test_base_registers_are_no_operands(forms, planner):
         narrow = "high_byte" in form.attributes
         bases = {NARROW_BASE if narrow else BASE, *(() if narrow else (ALIAS,))}
         for stream, _ in planner.plan(form).streams:
-            for ins in body(b"".join(i.code() for i in instructions(form, stream))):
+            for ins in body(b"".join(i.code for i in instructions(form, stream))):
                 explicit = {where for role, where in ins.targets if role.startswith("op")}
                 if form.memory >= 0:
                     assert not explicit & {f"r{n}" for n in bases - {ALIAS}}, (form.id, stream.variant)

@@ -32,7 +32,7 @@ def test_jumps_are_as_far_apart_as_they_say(isa):
         (point,) = case.points
         if case.subject.startswith("taken"):
             spacing = int(case.subject.split()[1])
-            code = [instruction(table, line).code() for line in point.lines]
+            code = [instruction(table, line).code for line in point.lines]
             begins, at = [], 0
             for line, one in zip(point.lines, code, strict=True):
                 begins += [at] if line.form.partition(" ")[0] == point.lines[0].form.partition(" ")[0] else []

@@ -91,7 +91,7 @@ def test_kernels_differ_in_masks_alone(isa):
         assert {number for number in settings[0] if len({s[number] for s in settings}) > 1} == masks
         taken = [line for line in asked.lines if line.form in ("JNZ (Rel8)", "CBNZX", "BNE")]
         assert len(taken) == asked.count * between
-        assert all(instruction(table, line).code() for line in asked.lines)
+        assert all(instruction(table, line).code for line in asked.lines)
 
 
 WAYS = {  # what these forms do, with registers in the order of their operands
@@ -143,5 +143,5 @@ def test_branches_in_between_are_apart(isa):
     for line in case.points[0].lines:
         if line.form in ("JNZ (Rel8)", "CBNZX", "BNE"):
             begins.append(at)
-        at += len(instruction(table, line).code())
+        at += len(instruction(table, line).code)
     assert mode(later - before for before, later in pairwise(begins)) == 8

@@ -205,7 +205,7 @@ def test_no_branch_is_in_two_lines_wherever_the_runner_puts_it():
     for point in CASE.points:
         at = 0
         for line in point.lines:
-            size = len(instruction(table, line).code())
+            size = len(instruction(table, line).code)
             if line.form.startswith(("CALL", "RET", "JMP")):
                 assert all((at + place) % 64 + size <= 64 for place in PLACES), (point.part, point.x, at)
             at += size
@@ -217,6 +217,6 @@ def test_few_functions_are_in_a_line_and_little_code_is_none():
     table = load_table("x86-64")
     for point in CASE.points:
         if point.x > 8 and point.part != "to its place":
-            size = sum(len(instruction(table, line).code()) for line in point.lines)
+            size = sum(len(instruction(table, line).code) for line in point.lines)
             returns = sum(line.form.startswith("RET") for line in point.lines)
             assert 64 <= size / returns < 128, (point.part, point.x)

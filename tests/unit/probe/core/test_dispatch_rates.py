@@ -94,7 +94,7 @@ def test_nops_are_as_long_as_they_say(isa, sizes):
         if case.subject.startswith("NOPs of"):
             size = int(case.subject.split()[2])
             lengths.append(size)
-            assert {len(instruction(table, one).code()) for one in case.points[0].lines} == {size}
+            assert {len(instruction(table, one).code) for one in case.points[0].lines} == {size}
     assert lengths == list(sizes)
 
 

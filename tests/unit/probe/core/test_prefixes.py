@@ -36,7 +36,7 @@ def test_what_is_compared_has_as_many_bytes_and_the_prefixes_it_is_said_to_have(
         for asked, beside in zip(
             *(point.lines for point in CASES[f"{one.subject}, in a short loop"].points), strict=True
         ):
-            codes = [instruction(TABLE, line).code() for line in (asked, beside)]
+            codes = [instruction(TABLE, line).code for line in (asked, beside)]
             assert len(codes[0]) == len(codes[1])
             assert [code.count(b"\x3e") for code in codes] == list(one.prefixes)
             short = [code.startswith((b"\x66", b"\x3e\x66")) for code in codes]

@@ -76,7 +76,7 @@ def test_no_store_in_between_is_at_the_place_of_another_page():
 
 def places(one, state):
     """Addresses that an instruction names."""
-    for base, offset in re.findall(r"\[(\w+)(\+\d+)?\]", one.text()):
+    for base, offset in re.findall(r"\[(\w+)(\+\d+)?\]", one.text):
         yield state.general[["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"].index(base)] + int(
             offset or 0
         )

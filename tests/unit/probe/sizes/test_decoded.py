@@ -237,7 +237,7 @@ def test_lines_are_full(isa):
     """So many in every line, as many in its halves where the number is even."""
     for each in decoded.IN_LINES[isa]:
         point = decoded.in_lines(isa, each, 1000)
-        sizes = [len(instruction(load_table(isa), line).code()) for line in point.lines]
+        sizes = [len(instruction(load_table(isa), line).code) for line in point.lines]
         assert len(sizes) == point.x == point.count >= 1000
         for first in range(0, len(sizes), each):
             assert sum(sizes[first : first + each]) == 64

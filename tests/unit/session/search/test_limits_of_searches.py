@@ -53,7 +53,7 @@ def test_what_reads_as_another_form_is_not_drawn():
 
 def test_accesses_go_to_four_places_of_four_registers():
     drawn = [one for block in draw("MOV (R64, M64)").blocks(200) for one in block]
-    addresses = [next(filter(None, one.memory)) for one in decoded(b"".join(one.code() for one in drawn))]
+    addresses = [next(filter(None, one.memory)) for one in decoded(b"".join(one.code for one in drawn))]
     assert {address.base[1] for address in addresses} == {6, 7, 13, 14}
     assert {address.displacement for address in addresses} == {0, 8, 16, 24}
 

@@ -146,7 +146,7 @@ def test_nothing_is_found_where_both_say_the_same():
 
 def test_variants_change_one_thing():
     add, load = Instruction(ADD, (0, 1)), Instruction(LOAD, (0, 6), 8)
-    assert all(len(one.code()) >= 5 for one in padded((add, load), 5))
+    assert all(len(one.code) >= 5 for one in padded((add, load), 5))
     chain = (Instruction(ADD, (0, 1)), Instruction(IMUL, (2, 0)))
     first, second = decoded(code_of(apart(chain)))
     assert first.registers[0] != second.registers[1] and first.registers[0] != second.registers[0]
