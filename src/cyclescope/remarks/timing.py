@@ -51,6 +51,7 @@ class Timing(Meaning):
     PART_OF_A_CYCLE = "less than a cycle: more than one of them in a row in each"
     CARRIED = "a dependency, and so a cycle: its links take less in this chain than alone"
     AVERAGE = "an average: several paths, or something in the way"
+    AVERAGE_ALONE = "an average of the form alone: its instances take different times in turn"
     ADJUST_FLAG = "AF is only readable together with the other flags"
     FLAGS_TOGETHER = "the flags that the form reads are set together"
     VECTOR_LENGTH = "the helpers wait for the vector length that the form sets"

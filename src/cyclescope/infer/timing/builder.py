@@ -257,7 +257,7 @@ class TimingBuilder:
             bounds = (rounded(low), rounded(max(most, value)))
         low, high = 0.0 if kind == UPPER_BOUND else rounded(value), rounded(value)
         if kind == EXACT and high % 1 and high > 1:
-            remark = Timing.AVERAGE.of()
+            remark = (Timing.AVERAGE if record.links else Timing.AVERAGE_ALONE).of()
             if record.links:  # helpers may be in the way: from the average to the nearest whole number
                 kind, (low, high) = INTERVAL, sorted((high, nearest(high)))
         return Latency(

@@ -180,12 +180,13 @@ def whole(value: float, chain: float, error: float = 0.0, linked: bool = True) -
     """The whole number of cycles where `value`, found in a chain of so many cycles, is one but for noise.
 
     `error` is that of the chain, in cycles: 95 of 100 readings are within twice as much. Of what a form takes
-    alone, not `linked`, nothing is subtracted, so that it is not too short.
+    alone, not `linked`, nothing is subtracted, so that it is not too short, and nothing is in its way.
     """
     nearest = float(round(value))
     noise = min(ERRORS * error, MOVED)
     below = ABOVE if linked and chain >= _LINKED else BELOW
-    return nearest if -max(below, noise) <= value - nearest <= max(ABOVE, noise) else value
+    above = ABOVE if linked else BELOW
+    return nearest if -max(below, noise) <= value - nearest <= max(above, noise) else value
 
 
 def nearest(average: float) -> float:

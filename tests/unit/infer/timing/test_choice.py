@@ -191,7 +191,7 @@ def test_alone_through_memory_a_form_is_a_fact():
 
 @pytest.mark.parametrize(("filled", "less"), [(18.1, 6.1), (19.3, None)])
 def test_what_takes_less_elsewhere_is_said(filled, less):
-    alone, other = record("self", 8.2), record("filled", filled, MEMORY)
+    alone, other = record("self", 8.1), record("filled", filled, MEMORY)
     found = undercut(alone, [alone, other], net)
     assert found == (None if less is None else pytest.approx(less))
     assert undercut(other, [alone, other], net) is None

@@ -132,10 +132,10 @@ def test_whole_numbers_but_for_noise(value, chain, expected):
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [(8.75, 8.75), (8.87, 8.87), (8.89, 9.0), (6.24, 6.0), (6.26, 6.26)]
+    ("value", "expected"), [(8.75, 8.75), (8.87, 8.87), (8.89, 9.0), (6.11, 6.0), (6.13, 6.13), (1.14, 1.14)]
 )
-def test_a_form_alone_is_not_too_short(value, expected):
-    """Nothing is subtracted from what it takes."""
+def test_a_form_alone_is_neither_too_short_nor_too_long(value, expected):
+    """Nothing is subtracted from what it takes, and nothing else is in the way."""
     assert whole(value, value, linked=False) == expected
 
 
