@@ -93,6 +93,7 @@ def test_slots_of_an_instruction_are_in_one_cycle_where_the_core_divides_none(wh
 
 
 MIXED = "vaddpd ymm0, ymm1, ymm2; vsubpd ymm3, ymm1, ymm2"
+CUT = "xor edx, edx; mov eax, ebx;"
 
 
 def test_what_makes_one_form_slow_makes_others_of_the_same_operations_slow():
@@ -103,9 +104,6 @@ def test_what_makes_one_form_slow_makes_others_of_the_same_operations_slow():
     assert (found.bounds["units"], found.lower) == (5, 2.5)
     apart = changed(machine, VSUBPD_YMM_YMM_YMM=both | {"operations": (Operation((1, 2)),)})
     assert Predictor(apart).predict(block(MIXED)).bounds["units"] == 2.5
-
-
-CUT = "xor edx, edx; mov eax, ebx;"
 
 
 @pytest.mark.parametrize(
