@@ -7,6 +7,7 @@ determined is left out, with what is proved of it (`ranges`) or a note.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -279,8 +280,17 @@ def _core(costs: Mapping[str, FormCost], table: Table, readout: Readout) -> Core
         width_kind=MEASURED if width.is_told else ASSUMED, width_source=width.proof,
         fetch=bytes_per_cycle(facts.fetch, width.slots) if facts.fetch else 0,
         lengths=tuple((one.bytes, one.cycles) for one in facts.fetch), nops=width.per_slot,
-        evenness=readout.verdicts.evenness if readout.ports is not None and readout.verdicts else 0.0,
+        **_of_mixes(readout.ports, readout.verdicts),
     )  # fmt: skip
+
+
+def _of_mixes(ports: PortBuilder | None, verdicts: Verdicts | None) -> dict[str, Any]:
+    """Fields of a core that fresh mixes tell."""
+    if ports is None or verdicts is None:
+        return {}
+    sets = ports.structure.sets
+    turns = sorted({tuple(sorted(sets[name])) for name in verdicts.in_turn if name in sets})
+    return {"evenness": verdicts.evenness, "in_turn": tuple(turns)}
 
 
 def _latency(costs: Mapping[str, FormCost], form: InstructionForm, source: str, target: str) -> float:

@@ -198,6 +198,9 @@ def _dealt_problems(core: Core, port_count: int) -> Iterator[str]:
         yield from _port_problems(f"core.{field}", ports, port_count)
         if core.binding in ("", IDEAL):
             yield f"core.{field}: needs a binding of ports at dispatch, not {shown(core.binding)!r}"
+    if len(core.in_turn) > limits.PORTS:
+        yield f"core.in_turn: {len(core.in_turn)}, more than {limits.PORTS}"
+    yield from (line for some in core.in_turn for line in _port_problems("core.in_turn", some, port_count))
 
 
 def _writeback_problems(core: Core, writeback: Writeback, port_count: int) -> Iterator[str]:

@@ -114,7 +114,8 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     others is: each gets, when it is dispatched, a port for which none waited when the cycle began, if there
     is one; of several, or else of all, the port that has been left out for longest.
     `evenness` is how far mixes are from the best use of the ports (0) to an even one (1), in which each
-    operation goes to any of its ports as often.
+    operation goes to any of its ports as often. The sets of ports `in_turn` are dealt out one port after the
+    other to the operations that have just these, in the order of instructions, whichever is free.
     """
 
     width: float
@@ -139,6 +140,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     ahead: bool = False
     rotating: tuple[int, ...] = ()
     evenness: float = 0.0
+    in_turn: tuple[tuple[int, ...], ...] = ()
 
 
 class Width(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -68,6 +68,19 @@ def even_throughput(operations: Iterable[Operation]) -> float:
     return max(taken.values(), default=0.0)
 
 
+def turn_throughput(operations: Sequence[Operation], ports: tuple[int, ...]) -> float:
+    """Cycles of the fullest of some ports where those operations that have just these get them in turn.
+
+    The operations are in the order of a loop's instructions; the turn goes on from one trip to the next.
+    """
+    busy, number = [0.0] * len(ports), 0
+    for op in [op for op in operations if op.ports == ports] * len(ports):
+        for _ in range(round(op.count)):
+            busy[number % len(ports)] += op.cycles
+            number += 1
+    return max(busy) / len(ports)
+
+
 def issue_throughput(cost: FormCost, core: Core) -> tuple[float, str] | None:
     """Cycles per instruction that the ports and the front end allow, and which of them bounds.
 

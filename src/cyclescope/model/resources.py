@@ -5,7 +5,8 @@ cycle. Resources are sets of ports that some form is confined to, the front end,
 explains, and whatever keeps a form from running faster than it does alone. A mix cannot run faster than
 its fullest resource lets it. To the front end belongs that some ports get one operation in a cycle at most
 (`Core.single`). On a core that deals out ports before it knows which will be free it takes
-longer, by some part of what an even use of the ports would take more (`Core.evenness`).
+longer, by some part of what an even use of the ports would take more (`Core.evenness`), or as long as the
+fullest port of a set whose ports operations get in turn, however long they keep them (`Core.in_turn`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 
 from cyclescope.model.dispatch_cycles import Dispatched, Ports, dispatch_cycles, single_cycles
 from cyclescope.model.machine import FormCost, MachineModel, Operation
-from cyclescope.model.ports import even_throughput, port_throughput
+from cyclescope.model.ports import even_throughput, port_set, port_throughput, turn_throughput
 
 SLOTS_OF_ALL = "front end"
 
@@ -27,11 +28,24 @@ def resource_bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, 
     own reciprocal throughput stands under its id: instances of one form are never faster together than
     alone.
     """
-    dispatched = _dispatched(model, mix)
-    if dispatched is None:
+    bounds = _bounds(model, mix)
+    if bounds is None:
         return None
-    bounds = {SLOTS_OF_ALL: dispatched, **busy_resources(model, mix)}
+    for name, cycles in _in_turn(model, mix).items():
+        bounds[name] = max(bounds.get(name, 0.0), cycles)
     return dict(sorted(bounds.items(), key=lambda bound: -bound[1]))
+
+
+def _bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float] | None:
+    """The same in any order where no ports are dealt out in turn."""
+    dispatched = _dispatched(model, mix)
+    return None if dispatched is None else {SLOTS_OF_ALL: dispatched, **busy_resources(model, mix)}
+
+
+def _in_turn(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float]:
+    """Cycles of the fullest port of each set that is dealt out in turn."""
+    operations = _operations(model, mix) or ()
+    return {port_set(some, model.ports): turn_throughput(operations, some) for some in model.core.in_turn}
 
 
 def busy_resources(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float]:
@@ -52,15 +66,17 @@ def resource_throughput(model: MachineModel, mix: Mapping[str, float]) -> tuple[
     Several forms together take longer by what an even use of the ports adds; of one alone that was measured,
     and ports of which each gets one operation in a cycle are known to be used as well as that lets them.
     """
-    bounds = resource_bounds(model, mix)
+    bounds = _bounds(model, mix)
     if bounds is None:
         return None
-    name, cycles = next(iter(bounds.items()))
+    name = max(bounds, key=bounds.__getitem__)
+    cycles, turns = bounds[name], _in_turn(model, mix)
     if model.core.evenness and len(mix) > 1:
         single = {*model.core.single}
         even = even_throughput(op for op in _operations(model, mix) or () if not single.issuperset(op.ports))
-        return more_evenly(cycles, even, model.core.evenness), name
-    return cycles, name
+        cycles = more_evenly(cycles, even, model.core.evenness)
+    turn = max(turns, key=turns.__getitem__, default=name)
+    return (turns[turn], turn) if turns.get(turn, 0.0) > cycles else (cycles, name)
 
 
 def more_evenly(least: float, even: float, evenness: float) -> float:

@@ -10,7 +10,7 @@ import msgspec
 from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.model.library import Summary
 from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
-from cyclescope.model.ports import issue_throughput, notation
+from cyclescope.model.ports import issue_throughput, notation, port_set
 from cyclescope.report.tables import aligned
 from cyclescope.report.words import (
     BINDING_TEXTS,
@@ -105,6 +105,8 @@ def _front_end(model: MachineModel) -> Iterable[tuple[str, str]]:
         yield "", writeback_text(core.writeback, model.ports)
     if core.rotating:
         yield "", rotating_text(core.rotating, model.ports)
+    for ports in core.in_turn:
+        yield "", f"{port_set(ports, model.ports)} are dealt out in turn to what has just these ports"
     if core.evenness:
         yield "mixes", f"{core.evenness:.1%} of the way from the best use of their ports to an even one"
     if core.nops != 1:

@@ -189,6 +189,15 @@ def test_ports_are_used_evenly_at_most(evenness, fine):
     assert any("core.evenness" in one for one in said) is not fine
 
 
+@pytest.mark.parametrize(("sets", "said"), [
+    (((0, 1),), None), (((0, 99),), "core.in_turn: [99] do not exist"), (((),), "core.in_turn: none"),
+    (((0, 1),) * 999, "core.in_turn: 999, more than"),
+])  # fmt: skip
+def test_ports_that_are_dealt_out_in_turn_are_there(sets, said):
+    found = next(problems(model({"in_turn": sets})), None)
+    assert found is None if said is None else found.startswith(said)
+
+
 def test_single_ports_are_there_and_chosen_at_dispatch():
     assert not list(problems(model({"single": (0,), "binding": STATIC})))
     for core, said in (

@@ -103,6 +103,28 @@ def test_an_even_use_adds_nothing_where_ports_get_one_operation_in_a_cycle():
     assert resource_throughput(msgspec.structs.replace(MODEL, core=core), mix)[0] == pytest.approx(1.5)
 
 
+@pytest.mark.parametrize(("order", "cycles"), [
+    ("ZX", 2.0), ("ZXXX", 3.0), ("ZXZXXX", 5.0), ("XXZ", 2.0), ("XZZ", 2.5), ("XZXZX", 3.5), ("ZZXX", 3.0),
+    ("XXL", 1.0),
+])  # fmt: skip
+def test_ports_that_are_dealt_out_in_turn_are_as_busy_as_the_fullest(order, cycles):
+    """Loads of one and of two cycles on two ports as a Zen 4 takes them, and one on any of three."""
+    loads = {"X": Operation((0, 1)), "Z": Operation((0, 1), 1, 2.0), "L": Operation((0, 1, 2))}
+    forms = {f"{kind}{n}": FormCost(1, (loads[kind],)) for n, kind in enumerate(order)}
+    least = {"p01": 2.0, "p012": 3.0}
+    for name, cost in forms.items():
+        busy = sum(op.count * op.cycles for op in cost.operations)
+        taken = {"p012": busy} | ({"p01": busy} if name[0] != "L" else {})
+        forms[name] = msgspec.structs.replace(cost, resources=taken)
+    core = Core(6, in_turn=((0, 1),))
+    model = MachineModel("toy", "x86-64", Provenance(MEASURED), core, tuple("012"), forms, least)
+    mix = dict.fromkeys(forms, 1.0)
+    assert resource_throughput(model, mix) == (pytest.approx(cycles), "p012" if order == "XXL" else "p01")
+    assert max(resource_bounds(model, mix).values()) == pytest.approx(cycles)
+    evenly = msgspec.structs.replace(model, core=Core(6, in_turn=((0, 1),), evenness=1.0))
+    assert resource_throughput(evenly, mix)[0] == pytest.approx(max(cycles, 4 / 3 if order == "XXL" else 0.0))
+
+
 def test_a_shared_unit_adds_up():
     assert resource_bounds(MODEL, {"SLOW": 2, "ADD": 1})["unit"] == 1.5
 

@@ -23,7 +23,7 @@ from cyclescope.infer.refute.kinds import (
     blame,
 )
 from cyclescope.infer.refute.mixes import MixModel
-from cyclescope.infer.refute.planner import MIXES, mixed_forms
+from cyclescope.infer.refute.planner import MIXES, mixed_forms, order_name
 from cyclescope.measure.database import store_error
 from cyclescope.measure.record import ERRORS, FAILED, NOISY, UNSTABLE, Record
 from cyclescope.measure.sampling import PASSING
@@ -40,7 +40,8 @@ NOTE = "mixes"  # under which a store keeps the verdicts
 class Trial(msgspec.Struct, frozen=True):
     """A mix as measured: the least cycles of its orders, and relative how vague that is.
 
-    `apart` is by how much its orders differ, relative.
+    `apart` is by how much its orders differ, relative, and `plain` the cycles of the order of `forms`, 0 if
+    they were not read.
     """
 
     forms: tuple[str, ...]
@@ -48,6 +49,7 @@ class Trial(msgspec.Struct, frozen=True):
     cycles: float
     error: float
     apart: float
+    plain: float = 0.0
 
 
 class Verdict(msgspec.Struct, frozen=True, array_like=True):
@@ -67,7 +69,8 @@ class Verdicts(msgspec.Struct, frozen=True):
     `units` are the units that mixes proved, with the forms that take them; `doubted` the confidence that is
     left to forms because too many mixes with others of their kind do not hold or are not predicted; `uneven`
     and `late` how much of what forms cost others mixes show (`Shares`), and `evenness` how far they are from
-    the best use of the ports to an even one.
+    the best use of the ports to an even one, and `in_turn` the classes whose ports they show to be dealt out
+    in turn.
     """
 
     claims: int
@@ -78,6 +81,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     uneven: float = HALFWAY
     evenness: float = 0.0
     late: float = HALFWAY
+    in_turn: tuple[str, ...] = ()
 
     @property
     def shares(self) -> Shares:
@@ -172,7 +176,8 @@ def _trial(forms: tuple[str, ...], phase: str, records: Sequence[Record]) -> Tri
     best = min(records, key=lambda record: record.per_instance)
     slowest = max(record.per_instance for record in records)
     error = ERRORS * best.spread / best.cycles
-    return Trial(forms, phase, best.per_instance, error, slowest / best.per_instance - 1)
+    plain = next((record.per_instance for record in records if record.variant == order_name(0)), 0.0)
+    return Trial(forms, phase, best.per_instance, error, slowest / best.per_instance - 1, plain)
 
 
 class Judge:
@@ -182,9 +187,10 @@ class Judge:
         self._model = model
         self._cycles: dict[tuple[str, ...], float] = {}
         self._spans: dict[tuple[str, ...], tuple[float, float] | None] = {}
-        self.trials = [trial for trial in trials if self._predicted(trial) > 0]
+        self.trials = [trial for trial in trials if self.predicted(trial) > 0]
 
-    def _predicted(self, trial: Trial) -> float:
+    def predicted(self, trial: Trial) -> float:
+        """Cycles that a mix is predicted to take, 0 where a form is not known."""
         known = self._cycles.get(trial.forms)
         if known is None:
             known = self._cycles[trial.forms] = self._model.predicted(trial.forms) or 0.0
@@ -197,7 +203,7 @@ class Judge:
 
     def miss(self, trial: Trial) -> float:
         """By how much a mix takes more than predicted, relative."""
-        return trial.cycles / self._predicted(trial) - 1
+        return trial.cycles / self.predicted(trial) - 1
 
     def beyond(self, trial: Trial) -> float:
         """By how much a mix takes more, or less, than any that ports let it take, relative."""
@@ -275,7 +281,7 @@ class Judge:
         wrong = [trial for trial in trials if not self.holds(trial) and form in self.blamed(trial)]
         worst = max(wrong, key=lambda trial: abs(self.miss(trial)))
         mix = " + ".join(worst.forms)
-        return Usage.REFUTED.of(len(wrong), len(trials), mix, worst.cycles, self._predicted(worst)).text
+        return Usage.REFUTED.of(len(wrong), len(trials), mix, worst.cycles, self.predicted(worst)).text
 
     def doubted(self, kinds: Mapping[str, Kind]) -> dict[str, str]:
         """Forms and the confidence left to them, as mixes with forms of their kind fail too often.

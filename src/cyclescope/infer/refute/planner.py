@@ -36,7 +36,12 @@ Touched = Set[Register]
 
 def mix_key(forms: Sequence[str], phase: str, order: int) -> Key:
     """What identifies a mix in a store: the phase of the run in which it was drawn, and its order."""
-    return forms[0], MIXES, _BETWEEN.join(forms[1:]), phase, f"order {order}"
+    return forms[0], MIXES, _BETWEEN.join(forms[1:]), phase, order_name(order)
+
+
+def order_name(order: int) -> str:
+    """What an order of a mix is called in a store: the first is that of its forms."""
+    return f"order {order}"
 
 
 def mixed_forms(form: str, source: str) -> tuple[str, ...]:

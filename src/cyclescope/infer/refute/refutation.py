@@ -33,6 +33,7 @@ from cyclescope.infer.refute.calibration import (
 from cyclescope.infer.refute.kinds import KNOWN_MIXES, MOST_FORMS, MOSTLY, PROVED, Kind
 from cyclescope.infer.refute.mixes import MixDrawer, MixModel
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
+from cyclescope.infer.refute.turns import dealt_in_turn
 from cyclescope.infer.workload import CALIBRATING as CHECKING
 from cyclescope.infer.workload import DOUBTED, FRESH
 from cyclescope.measure.ports import PortPlanner, Question
@@ -162,7 +163,7 @@ class Refutation:
         refuted, doubted = judge.refuted(), judge.doubted(self._kinds)
         verdicts = Verdicts(
             self._claims, refuted, {}, ClaimCalibration(), doubted,
-            model.shares.uneven, model.evenness, model.shares.late,
+            model.shares.uneven, model.evenness, model.shares.late, dealt_in_turn(model, judge),
         )  # fmt: skip
         usages = {form: verdicts.lowered(form, usage) for form, usage in model.usages.items()}
         return model.with_confidence(usages), verdicts, judge
