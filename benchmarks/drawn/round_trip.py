@@ -139,6 +139,17 @@ class Comparison:
         used = Counter(kind for kind in self.kinds.values() if kind)
         return used == Counter(kind for kind in self.found_kinds.values() if kind)
 
+    def told_structure(self) -> bool:
+        """Whether all classes together, any two of them, ... have as many ports as they should, as far as the
+        front end keeps so many busy: mixes of instructions of one slot tell no more of a structure.
+        """
+        width = int(self.machine.core.width)
+        none = frozenset[int]()
+        unions = {(none, none)}
+        for truth, found in {(some, self.found[name]) for name, some in self.truth.items()}:
+            unions |= {(one | truth, other | found) for one, other in unions}
+        return all(min(len(one), width) == min(len(other), width) for one, other in unions)
+
     def verdict(self, form: InstructionForm) -> Verdict | None:
         """A form's usage against the truth; None where nothing was found, with a reason."""
         usage = self.builder.usage(form, self.builder.facts.front_end.throughputs.get(form.id))
@@ -223,6 +234,7 @@ def checks(name: str, comparison: Comparison, verdicts: Sequence[Verdict]) -> li
     wrong = [v for v in verdicts if not v.right and v.confidence == HIGH]
     return [
         at_least(f"{name}: structure recovered", int(comparison.same_structure()), 1, 1.0),
+        at_least(f"{name}: as far as the front end shows it", int(comparison.told_structure()), 1, 1.0),
         at_least(f"{name}: identifiable usages right", sum(v.right for v in sure), len(sure), RIGHT),
         Check(f"{name}: wrong with high confidence", str(len(wrong)), "0", not wrong),
     ]
