@@ -11,6 +11,7 @@ import pytest
 
 from cyclescope.backend.base import Effort, WaitingBackend
 from cyclescope.backend.native import NativeBackend
+from cyclescope.errors import BackendUnavailable
 from cyclescope.infer import readout
 from cyclescope.infer.ahead.looks import FurtherLooks
 from cyclescope.infer.ahead.thinking import ThinkingBeside, ThoughtAhead
@@ -49,7 +50,7 @@ def run(table, forms, backend, path):
     """Everything that the store of a run has."""
     with closing(Store(path, MACHINE)) as store:
         assert Campaign(table, backend, store).run(Request(forms, BOTH), {})
-        return [(r.key, r.cycles, r.verdict) for r in store.records()]
+        return sorted((r.key, r.cycles, r.verdict) for r in store.records())
 
 
 @pytest.fixture
@@ -74,6 +75,15 @@ def test_a_run_that_thinks_ahead_measures_the_same(table, forms, tmp_path, thoug
     ahead = run(table, forms, SlowBackend(Truth(1), LOUD), tmp_path / "ahead.sqlite")
     assert sum(thought) > 5
     assert ahead == alone
+
+
+@pytest.mark.parametrize("batches", [2, 6, 10])
+def test_a_run_that_is_stopped_while_it_thinks_ahead_goes_on(table, forms, tmp_path, thought, batches):
+    alone = run(table, forms, SimulatedBackend(Truth(1)), tmp_path / "alone.sqlite")
+    with pytest.raises(BackendUnavailable):
+        run(table, forms, SlowBackend(Truth(1), dies_after=120 * batches), tmp_path / "ahead.sqlite")
+    assert run(table, forms, SlowBackend(Truth(1)), tmp_path / "ahead.sqlite") == alone
+    assert sum(thought)
 
 
 def test_one_thinks_until_the_answer_is_there():
