@@ -64,3 +64,11 @@ def test_what_merges_with_the_rest_of_a_register_waits_for_it(text, cycles):
         toy("toy haswell"), MOV_89_R16_R16=late, MOV_88_R8_R8=late, MOV_88_R8l_R8l=late, ADD_01_R32_R32=late
     )
     assert Predictor(machine).predict(block(text), simulate=False).lcd == cycles
+
+
+def test_what_takes_no_time_is_no_chain():
+    free = {"eliminated": True, "operations": ()}
+    machine = changed(toy(), MOV_89_R64_R64=free, MOV_8B_R64_R64=free)
+    found = Predictor(machine).predict(block("mov rcx, rax; mov rax, rcx"))
+    assert (found.lcd, found.loop_carried) == (0, ())
+    assert all(row.loop_carried is None for row in found.instructions)

@@ -389,11 +389,3 @@ def test_a_form_without_measured_latencies_has_those_of_the_stand_in():
     found = Predictor(poor, stand_in=machine).predict(code)
     assert found.bounds["loop_carried"] == whole.bounds["loop_carried"] > 2
     assert any("IMUL (R64, R64)" in note for note in found.notes)
-
-
-def test_what_takes_no_time_is_no_chain():
-    free = {"eliminated": True, "operations": ()}
-    machine = changed(toy(), MOV_89_R64_R64=free, MOV_8B_R64_R64=free)
-    found = Predictor(machine).predict(block("mov rcx, rax; mov rax, rcx"))
-    assert (found.lcd, found.loop_carried) == (0, ())
-    assert all(row.loop_carried is None for row in found.instructions)
