@@ -17,10 +17,10 @@ from cyclescope.analyze.decode.instruments import Comment
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.analyze.read.attempt import INTEL_HEADER, Attempt
 from cyclescope.analyze.read.binary import Binary
-from cyclescope.analyze.read.disassembly import as_text
+from cyclescope.analyze.read.disassembly import as_text, first_address
 from cyclescope.analyze.read.masm import is_masm, translated
 from cyclescope.analyze.read.objects import alignment, bases, pieces, references, symbol_address
-from cyclescope.analyze.read.program import Function, JumpTable, Program, Statement
+from cyclescope.analyze.read.program import SECTION_PLACES, Function, JumpTable, Program, Statement, moved
 from cyclescope.analyze.read.semicolons import without_comments, without_strings
 from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
@@ -58,7 +58,11 @@ def text_program(text: str, source: str, isa: str = "", syntax: str = "", folder
 
 def disassembled_program(lines: Sequence[str], source: str, isa: str, syntax: str) -> Program:
     """The program of a disassembler's listing without bytes; errors as for `text_program`."""
-    return _written_program(as_text(lines), tuple(lines), source, isa, syntax, "", {})
+    program = _written_program(as_text(lines), tuple(lines), source, isa, syntax, "", {})
+    first = first_address(lines)
+    if first is None or len(program.pieces) != 1 or not program.statements:
+        return program
+    return moved(program, (first - program.statements[0].address) % SECTION_PLACES)  # lines count, not pages
 
 
 def lines_of(text: str) -> tuple[str, ...]:

@@ -157,6 +157,15 @@ def as_text(lines: Sequence[str]) -> list[str]:
     return texts
 
 
+def first_address(lines: Sequence[str]) -> int | None:
+    """Where the code of a listing without bytes begins, None where it has several sections or none."""
+    if sum(_SECTION.match(line) is not None for line in lines) > 1:
+        return None
+    rows = (_PLAIN.match(line) for line in lines if not _RELOCATION.match(line))
+    first = next((row for row in rows if row), None)
+    return None if first is None or first[2].startswith((".", "(bad)")) else int(first[1], 16)
+
+
 def _sections(lines: Sequence[str]) -> Iterator[Sequence[str]]:
     """The lines section by section: addresses begin anew."""
     starts = [number for number, line in enumerate(lines) if _SECTION.match(line)]

@@ -176,6 +176,27 @@ class Program(msgspec.Struct, frozen=True, dict=True):
         return found
 
 
+def moved(program: Program, by: int) -> Program:
+    """A program whose addresses are all so many bytes later."""
+    return msgspec.structs.replace(
+        program,
+        pieces=tuple(one._replace(address=one.address + by) for one in program.pieces),
+        statements=tuple(one._replace(address=one.address + by) for one in program.statements),
+        functions=tuple(
+            one._replace(address=one.address + by, end=one.end + by) for one in program.functions
+        ),
+        labels={at + by: name for at, name in program.labels.items()},
+        references={
+            at + by: one._replace(target=None if one.target is None else one.target + by)
+            for at, one in program.references.items()
+        },
+        tables=tuple(
+            JumpTable(one.used + by, tuple(at + by for at in one.targets)) for one in program.tables
+        ),
+        alignment=0,
+    )
+
+
 class Code:
     """The steps of a program, or of a part of it, in the order of addresses."""
 

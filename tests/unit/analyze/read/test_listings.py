@@ -336,3 +336,16 @@ def test_functions_of_a_debugger_are_found_by_name():
 def test_a_percentage_or_an_address_alone_is_no_such_listing():
     assert as_objdump(["  12.50 : 1a92: add $0x1,%rax"]) is None
     assert as_objdump(["0x1a92: add $0x1,%rax", "", "mov <b>, 0x1a92 <x>: c"]) is None
+
+
+@pytest.mark.parametrize("name", ["disassemble", "x/i", "perf annotate"])
+@pytest.mark.parametrize("begin", ["1a90", "ffffffff81001ab0"])
+def test_code_without_bytes_lies_in_the_lines_that_the_listing_says(name, begin):
+    """Branches go to what they went to; the address itself may be one of the kernel."""
+    text = LISTINGS[name]
+    for offset in range(12):
+        text = text.replace(f"{0x1A90 + offset:x}", f"{int(begin, 16) + offset:x}")
+    text = text.replace("0x000000000000ffff", "0xffff")
+    found = read_block(text)
+    assert (found.loop, found.alignment) == (True, 0)
+    assert found.instructions[0].address % 64 == (int(begin, 16) + 2) % 64
