@@ -17,9 +17,11 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Missing, Planner
 from cyclescope.measure.ports import PORTS
+from cyclescope.measure.sessions import PROBE
 from cyclescope.measure.store import Store
 from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.remarks.ports import NoPorts
+from cyclescope.remarks.remark import LISTED
 from cyclescope.report.card import EMULATED
 from cyclescope.report.words import calibration_lines, counted
 
@@ -169,12 +171,23 @@ def store_text(store: Store) -> str:
         f"forms run once: {outcomes or 'none'}",
     ]
     lines += [
-        f"session {s['started']}: CPU {s.get('cpu')}, {s.get('clock')}, load {s.get('load')}"
+        f"session {s['started']}: {_asked(s)}CPU {s.get('cpu')}, {s.get('clock')}, load {s.get('load')}"
         + (", emulated" if s.get("emulated") else "")
         + (", stopped" if "asked" in s and not s.get("finished") else "")
         for s in store.sessions()
     ]
     return "\n".join([*lines, *_damage(store)])
+
+
+def _asked(session: Mapping[str, object]) -> str:
+    """What a session was to find out: quantities of forms, or probes; nothing where it does not say."""
+    asked = session.get("asked")
+    if not isinstance(asked, dict) or not isinstance(what := asked.get("what"), list):
+        return ""
+    forms = asked.get("forms")
+    probes = [str(name) for name in forms] if what == [PROBE] and isinstance(forms, list) else []
+    more = f" {', '.join(probes)}" if len(probes) <= LISTED else f" {len(probes)} questions"
+    return f"{', '.join(map(str, what))}{more if probes else ''}, "
 
 
 def _damage(store: Store) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import jsonschema
@@ -10,6 +11,8 @@ import msgspec
 import pytest
 
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
+from cyclescope.measure.sessions import PROBE
+from cyclescope.measure.store import Store
 from tests.support.made.machine import FORMS
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/reference/results.schema.json").read_text())
@@ -108,3 +111,19 @@ def test_store_info(cyclescope, store):
     assert data["measurements"] > 50
     assert data["forms"]["VADDPH (XMM, XMM, XMM)"] == "SIGILL"
     assert "AVX2" in data["sessions"][0]["features"]
+
+
+def test_store_info_says_what_sessions_were_to_find_out(cyclescope, store):
+    names = ("move-elimination", "banks")
+    with closing(Store(store, "")) as opened:
+        for probes in (names, [f"q{n}" for n in range(9)]):
+            opened.begin_session("2026-01-01T00:00:00+00:00", {"asked": {"what": [PROBE], "forms": probes}})
+            opened.write_legality([("NOP", "ok")])
+        opened.begin_session("2026-01-02T00:00:00+00:00", {"cpu": 7})
+        opened.write_legality([("NOP", "ok")])
+    text = cyclescope("store", "info", "--store", store).out
+    lines = [line for line in text.splitlines() if line.startswith("session")]
+    assert ": latency, throughput, CPU " in lines[0]
+    assert ": probe move-elimination, banks, CPU " in lines[1]
+    assert ": probe 9 questions, CPU " in lines[2]
+    assert lines[3].startswith("session 2026-01-02T00:00:00+00:00: CPU 7, ")
