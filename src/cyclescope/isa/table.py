@@ -94,7 +94,11 @@ class Table:
 
     def of_opcode(self, opcode: str) -> list[InstructionForm]:
         """The forms that one of LLVM's opcodes stands for, in the table's order."""
-        return [self.forms[number] for number, one in enumerate(self._opcodes) if one == opcode]
+        found, opcodes, last = [], self._opcodes, -1
+        for _ in range(opcodes.count(opcode)):
+            last = opcodes.index(opcode, last + 1)
+            found.append(self.forms[last])
+        return found
 
     @cached_property
     def _by_code(self) -> dict[str, list[int]]:

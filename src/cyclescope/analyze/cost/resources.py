@@ -21,6 +21,7 @@ class SharedResources:
         ports = {name: frozenset(resource_ports(name, machine.ports)) for name in self._capacities}
         self._sets = {name: members for name, members in ports.items() if members}
         self._units = ports.keys() - self._sets.keys()
+        self._by_operations: dict[tuple[Operation, ...], set[str]] = {}
 
     def uses(self, cost: FormCost, alone: float) -> Iterator[tuple[str, float]]:
         """Cycles by shared resource; what is slower alone than its ports explain has its unit for as long."""
@@ -44,15 +45,23 @@ class SharedResources:
 
     def _unit(self, cost: FormCost) -> str:
         """The unit without a port that a slow form is known to keep busy, or forms of its operations are."""
-        names = self._units & cost.resources.keys() or self._units_of.get(cost.operations or (), set())
-        return min(names) if len(names) == 1 and cost.operations else ""
+        if not cost.operations:
+            return ""
+        names = self._units & cost.resources.keys() or self._units_of(cost.operations)
+        return min(names) if len(names) == 1 else ""
+
+    def _units_of(self, operations: tuple[Operation, ...]) -> set[str]:
+        """Units that forms of these operations keep busy and are slower for than their ports explain."""
+        known = self._by_operations.get(operations)
+        if known is None:
+            alike = [cost for cost in self._limited if cost.operations == operations]
+            slow = [cost for cost in alike if unexplained(cost, self._machine.core)]
+            known = {name for cost in slow for name in self._units & cost.resources.keys()}
+            self._by_operations[operations] = known
+        return known
 
     @cached_property
-    def _units_of(self) -> dict[tuple[Operation, ...], set[str]]:
-        """Units by the operations of forms that keep them busy and are slower than their ports explain."""
-        found: dict[tuple[Operation, ...], set[str]] = {}
-        for cost in self._machine.forms.values():
-            if not self._units.isdisjoint(cost.resources) and unexplained(cost, self._machine.core):
-                own = self._units & cost.resources.keys()
-                found.setdefault(cost.operations or (), set()).update(own)
-        return found
+    def _limited(self) -> list[FormCost]:
+        """The costs of forms that keep units without a port busy."""
+        every = self._machine.forms.values()
+        return [cost for cost in every if not self._units.isdisjoint(cost.resources)]

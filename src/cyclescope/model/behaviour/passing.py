@@ -75,6 +75,7 @@ class MemoryPassing:
         told = [fact for fact in facts if fact.value is not None and fact.is_resolved]
         self._ways = {fact.subject: fact for fact in told if fact.probe == RENAMING}
         self._sizes = {fact.subject: fact for fact in told if fact.probe == FORWARDING}
+        self._by_kind: dict[str, list[tuple[int, str]]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._sizes)
@@ -195,9 +196,15 @@ class MemoryPassing:
 
     def _distances(self, one: StoredLoad) -> list[str]:
         """What was asked of as many stores in between, or fewer."""
-        kind = self._kind(one)
-        subjects = (distance_subject(count, kind) for count in DISTANCES if count <= one.between)
-        return [subject for subject in subjects if subject in self._ways]
+        return [subject for count, subject in self._asked_distances(self._kind(one)) if count <= one.between]
+
+    def _asked_distances(self, kind: str) -> list[tuple[int, str]]:
+        """The distances that were asked of a kind, and their subjects."""
+        known = self._by_kind.get(kind)
+        if known is None:
+            subjects = ((count, distance_subject(count, kind)) for count in DISTANCES)
+            known = self._by_kind[kind] = [(count, one) for count, one in subjects if one in self._ways]
+        return known
 
     def _forwarded(self, one: StoredLoad) -> float:
         """Cycles of a way that the core does not rename, though it may rename others; else 0."""
