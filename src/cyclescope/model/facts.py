@@ -278,8 +278,21 @@ def constants_alone(bits: int) -> str:
 
 THREES = "stores in threes, 256 bytes apart"
 LOADED_PLACES, LOADS_AND_OPERATIONS = "loads from where the one before says", "loads and operations on memory"
+BESIDE_LOADS = (
+    (3, 1),
+    (5, 2),
+    (2, 1),
+    (5, 3),
+    (3, 2),
+    (1, 1),
+)  # and additions, the fewest for each load first
 ACROSS_AND_BEHIND = "stores across 64 bytes and behind them, in turn"
 LOADED_AGAIN = (2, 3, 4, 6)  # one of so many stores
+
+
+def loads_and_additions(loads: int, additions: int) -> str:
+    """Loads and additions of registers in turn, so many of each."""
+    return f"{loads} loads and {additions} additions in turn"
 
 
 def stores_loaded(of: int) -> str:

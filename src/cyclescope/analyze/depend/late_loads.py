@@ -7,8 +7,9 @@ much; the reason is not known.
 
 from __future__ import annotations
 
+from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.depend.graph import Graph
-from cyclescope.model.behaviour.published import LateLoads
+from cyclescope.model.behaviour.published import BesideAdditions, LateLoads
 
 
 def late_loads(graph: Graph, core: LateLoads | None) -> float:
@@ -27,6 +28,27 @@ def late_loads(graph: Graph, core: LateLoads | None) -> float:
     if not late and not mixed:
         return 0.0
     return len(loads) * core.each + len(late) * core.late + mixed * core.mixed
+
+
+def beside_additions(graph: Graph, core: BesideAdditions | None) -> float:
+    """Cycles of the accesses of an iteration that has nothing but accesses and additions of registers.
+
+    So it was asked; where others take slots as well, or one instruction does both, 0.
+    """
+    if core is None:
+        return 0.0
+    accesses = additions = 0
+    for placed in graph.costs:
+        reaches = bool(placed.form.accesses)
+        plain = placed.slots == 1 and placed.work and not placed.form.vector_width
+        if not plain or (reaches and not _moves(placed)):
+            return 0.0
+        accesses, additions = accesses + reaches, additions + (not reaches)
+    return core.cycles(accesses, additions) if accesses else 0.0
+
+
+def _moves(placed: PlacedCost) -> bool:
+    return placed.only_loads or (placed.stores and not placed.loads_general)
 
 
 def _late(graph: Graph, loads: set[int]) -> set[int]:

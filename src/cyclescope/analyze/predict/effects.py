@@ -17,7 +17,7 @@ from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.beside_stores import beside_stores
 from cyclescope.analyze.depend.graph import Graph
-from cyclescope.analyze.depend.late_loads import late_loads
+from cyclescope.analyze.depend.late_loads import beside_additions, late_loads
 from cyclescope.analyze.depend.loop_carried import renamed_memory
 from cyclescope.analyze.depend.trips import memory_trips
 from cyclescope.analyze.depend.waits import cache_waits, loaded_stores
@@ -110,6 +110,9 @@ EFFECTS = (
            needs=traits.THROUGH_MEMORY, cycles=lambda s: memory_trips(s.graph, s.behaviour.passing)),
     Effect(name="late_loads", words="loads that come late among others", data=Data.THROUGHPUT, assumed=True,
            needs=traits.LOADS_GENERAL, cycles=lambda s: late_loads(s.graph, s.behaviour.late_loads)),
+    Effect(name="beside_additions", words="loads beside additions", data=Data.THROUGHPUT, assumed=True,
+           needs=traits.LOADS_GENERAL,
+           cycles=lambda s: beside_additions(s.graph, s.behaviour.beside_additions)),
     Effect(name="beside_stores", words="wide loads beside stores", data=Data.THROUGHPUT, assumed=True,
            needs=traits.STORES_VECTORS, cycles=lambda s: beside_stores(
                s.costs, s.behaviour.beside_stores, s.graph.through.longer)),

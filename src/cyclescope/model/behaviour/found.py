@@ -17,6 +17,7 @@ from cyclescope.model.behaviour.nops import trailed
 from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.behaviour.published import (
     CORES,
+    BesideAdditions,
     BesideStores,
     CoreBehaviour,
     LateLoads,
@@ -30,6 +31,7 @@ from cyclescope.model.behaviour.published import (
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
+    BESIDE_LOADS,
     BESIDE_STORES,
     CHOICE,
     CLEARING,
@@ -58,6 +60,7 @@ from cyclescope.model.facts import (
     consumer_forms,
     fused_forms,
     loads_across,
+    loads_and_additions,
     loads_apart,
     small_stores,
     stores_across,
@@ -95,7 +98,8 @@ def measured_behaviour(facts: Sequence[Fact], isa: str, nops: int = 1) -> CoreBe
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), stack_reads=_stack_reads(facts),
         lines=code_lines(facts, nops),
-        late_loads=_late_loads(facts), loaded_stores=_loaded_stores(facts),
+        late_loads=_late_loads(facts), beside_additions=_beside_additions(facts),
+        loaded_stores=_loaded_stores(facts),
         addressing=addressing_of(facts, _longest_of_registers(facts)),
         branches_apart=_branches_apart(facts), counted_as=_counted_as(facts), trailed=trailed(facts, isa),
         clears_at_once=_clears_at_once(facts), nops=nops, beside_stores=_beside_stores(facts),
@@ -267,6 +271,18 @@ def _beside_stores(facts: Sequence[Fact]) -> tuple[BesideStores, ...]:
 def _together(bits: int) -> dict[int, str]:
     """What is asked of such vectors, by the number of loads for each store."""
     return {0: wide_stores(bits), **{loads: beside_stores(bits, loads) for loads in BESIDE_STORES}}
+
+
+def _beside_additions(facts: Sequence[Fact]) -> BesideAdditions | None:
+    """What loads take beside additions, if some take longer than the fastest, and all was asked."""
+    rates = _rates(facts, {n: loads_and_additions(*pair) for n, pair in enumerate(BESIDE_LOADS)})
+    fastest = max(map(_rate, rates.values()), default=0.0)
+    slow = {n for n, fact in rates.items() if _rate(fact) + (fact.error or 0.0) < fastest}
+    if len(rates) < len(BESIDE_LOADS) or not slow:
+        return None
+    taken = (1 / (_rate(rates[n]) if n in slow else fastest) for n in range(len(BESIDE_LOADS)))
+    shares = (additions / loads for loads, additions in BESIDE_LOADS)
+    return BesideAdditions(tuple(zip(shares, taken, strict=True)))
 
 
 def _longer(facts: Sequence[Fact], subject: str, fastest: float) -> float:

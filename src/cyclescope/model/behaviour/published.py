@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -51,6 +52,23 @@ class LateLoads(msgspec.Struct, frozen=True):
     each: float
     late: float
     mixed: float
+
+
+class BesideAdditions(msgspec.Struct, frozen=True):
+    """What loads take where nothing but additions of registers is beside them.
+
+    `each` has pairs, in rising order: additions for each load, and cycles of a load.
+    """
+
+    each: tuple[tuple[float, float], ...]
+
+    def cycles(self, loads: int, additions: int) -> float:
+        """Cycles of so many loads beside so many additions, 0 for shares that are outside of those known."""
+        share = additions / loads
+        for (less, few), (more, many) in pairwise(self.each):
+            if less <= share <= more:
+                return loads * (few + (many - few) * (share - less) / (more - less))
+        return 0.0
 
 
 class LoadedStores(msgspec.Struct, frozen=True):
@@ -165,6 +183,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     mnemonics whose results reach others later than each other, by so many cycles. `stack_update` are the
     cycles until the register has a stack pointer that pushes or pops moved. `stack_moves`: moves of the stack
     pointer are executed, even if others are not. `late_loads` says what loads that are ready late take,
+    `beside_additions` what loads among additions do,
     `lines` how loops get their code, `addressing` what addresses cost in addition. `branches_apart`: what
     only compares, fused with a branch, is executed where branches are, and takes no port of additions.
     `counted_as`: the form whose ports execute what counts, or computes, and branches, "" if unknown.
@@ -194,6 +213,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     stack_moves: bool = False
     stack_reads: float = 0.0
     late_loads: LateLoads | None = None
+    beside_additions: BesideAdditions | None = None
     beside_stores: tuple[BesideStores, ...] = ()
     loaded_stores: LoadedStores | None = None
     lines: CodeLines | None = None

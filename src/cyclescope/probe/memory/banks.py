@@ -19,6 +19,7 @@ from cyclescope.model.behaviour.found import SMALL_PLACES, SPACINGS, WIDE_BITS
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
+    BESIDE_LOADS,
     BESIDE_STORES,
     LOADED_AGAIN,
     LOADED_PLACES,
@@ -29,6 +30,7 @@ from cyclescope.model.facts import (
     THREES,
     WHOLE_BITS,
     beside_stores,
+    loads_and_additions,
     loads_apart,
     small_stores,
     stores_apart,
@@ -50,6 +52,7 @@ _MOST = 0.05  # relative error: more would not tell 3 accesses a cycle from 2.5
 _QUICK = (0, 8, 32, 64)
 _POINTED = 512  # bytes from the data to where a stored pointer leads
 _OPERATION = {"x86-64": "CMP (R64, M64): h p"}  # that only flags depend on
+_ADDITION = {"x86-64": "LEA_B_D8 (R64): a p +8"}  # of a register that nothing changes
 _PLACED_BY = f"{SOME[1:]}D"  # registers that every form takes as a base; a is what is stored
 
 
@@ -71,6 +74,9 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         for of in LOADED_AGAIN:
             yield ProbeCase(stores_loaded(of), (_loaded_again(isa, of),), False)
         yield ProbeCase(LOADED_PLACES, (_loaded_places(isa),), False)
+        for loads, additions in BESIDE_LOADS if isa in _ADDITION else ():
+            point = _beside_additions(isa, loads, additions)
+            yield ProbeCase(loads_and_additions(loads, additions), (point,), False)
         if isa in _OPERATION:
             yield ProbeCase(LOADS_AND_OPERATIONS, (_loads_and_operations(isa),), False)
         yield ProbeCase(NARROW_LOADS, (_point(isa, NARROW, "po" * (len(SOME) // 2), SOME, True, 8 * NARROW),))
@@ -140,6 +146,16 @@ def _loaded_again(isa: str, of: int) -> Point:
     load = with_register(whole.load, SOME[0]).replace("@", "p")
     setting = Setting(pointers=((NUMBERS[isa]["o"], 8),))
     return Point("accesses", written(isa, *stores, load), 0, PARALLEL, setting, of)
+
+
+def _beside_additions(isa: str, loads: int, additions: int) -> Point:
+    """Loads and additions, spread evenly; what is counted are the loads."""
+    load, many = PLAIN_TRANSFERS[isa][-1].load.replace("@", "p"), loads + additions
+    texts = [
+        load if (n + 1) * additions // many == n * additions // many else _ADDITION[isa] for n in range(many)
+    ]
+    named = [with_register(text, SOME[n % len(SOME)]) for n, text in enumerate(texts)]
+    return Point("accesses", written(isa, *named), 0, PARALLEL, PLAIN_SETTING, loads)
 
 
 def _loads_and_operations(isa: str) -> Point:
