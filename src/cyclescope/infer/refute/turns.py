@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.refute.calibration import Judge
 from cyclescope.infer.refute.kinds import HELD_AT_WORST
 from cyclescope.infer.refute.mixes import MixModel
@@ -36,9 +35,16 @@ def dealt_in_turn(model: MixModel, judge: Judge) -> tuple[str, ...]:
 
 
 def _told(model: MixModel, judge: Judge, ports: Ports) -> Iterator[bool]:
-    """Of each mix that tells it, whether it takes what ports that are dealt out in turn make it take."""
+    """Of each mix that tells it, whether it takes what ports that are dealt out in turn make it take.
+
+    None does where all operations for these ports keep them for as long.
+    """
+    every = ((form, model.usages[form].operations or ()) for form in judge.covered)
+    busy = {form: some for form, ops in every if (some := [op for op in ops if op.ports == ports])}
     for trial in judge.trials:
-        usages: list[PortUsage] = [model.usages[form] for form in trial.forms]
-        cycles = turn_throughput([op for usage in usages for op in usage.operations or ()], ports)
-        if trial.plain and cycles > judge.predicted(trial) * (1 + NEAR):
+        some = [op for form in trial.forms if form in busy for op in busy[form]]
+        if not trial.plain or len({op.cycles for op in some}) < 2:
+            continue
+        cycles = turn_throughput(some, ports)
+        if cycles > judge.predicted(trial) * (1 + NEAR):
             yield abs(trial.plain / cycles - 1) <= NEAR
