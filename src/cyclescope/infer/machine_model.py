@@ -280,11 +280,11 @@ def _core(costs: Mapping[str, FormCost], table: Table, readout: Readout) -> Core
         width_kind=MEASURED if width.is_told else ASSUMED, width_source=width.proof,
         fetch=bytes_per_cycle(facts.fetch, width.slots) if facts.fetch else 0,
         lengths=tuple((one.bytes, one.cycles) for one in facts.fetch), nops=width.per_slot,
-        **_of_mixes(readout.ports, readout.verdicts),
+        **core_of_mixes(readout.ports, readout.verdicts),
     )  # fmt: skip
 
 
-def _of_mixes(ports: PortBuilder | None, verdicts: Verdicts | None) -> dict[str, Any]:
+def core_of_mixes(ports: PortBuilder | None, verdicts: Verdicts | None) -> dict[str, Any]:
     """Fields of a core that fresh mixes tell."""
     if ports is None or verdicts is None:
         return {}

@@ -7,11 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from cyclescope.infer.machine_model import core_of_mixes
 from cyclescope.infer.ports.builder import PortUsage
-from cyclescope.infer.refute.calibration import DRAWN_FIRST, Judge, Trial, trials_of
+from cyclescope.infer.refute.calibration import DRAWN_FIRST, Judge, Trial, Verdicts, trials_of
 from cyclescope.infer.refute.planner import mix_key
 from cyclescope.infer.refute.turns import dealt_in_turn
 from cyclescope.measure.record import STABLE, Record
+from cyclescope.model.calibration import ClaimCalibration
 from cyclescope.model.machine import Operation
 
 LONG, SHORT = "Z", "X"  # two cycles and one of either of two ports: in turn two cycles, 1.5 at least
@@ -60,3 +62,10 @@ def test_a_mix_has_the_cycles_of_the_order_of_its_forms(orders):
         (trial,) = trials_of(store)
     assert trial.plain == orders[0]
     assert trial.cycles == 1.5
+
+
+def test_a_core_has_the_ports_of_the_classes_that_mixes_told():
+    ports = SimpleNamespace(structure=SimpleNamespace(sets=SETS))
+    told = Verdicts(0, {}, {}, ClaimCalibration(), evenness=0.25, in_turn=("load", "none any more"))
+    assert core_of_mixes(ports, told) == {"evenness": 0.25, "in_turn": ((0, 1),)}
+    assert core_of_mixes(None, told) == core_of_mixes(ports, None) == {}
