@@ -168,10 +168,10 @@ class Readout:
     def _timings(
         self, store: Store, forms: Sequence[InstructionForm], circumstances: Circumstances
     ) -> Iterator[FormTiming]:
-        """Timings of some forms from their records, unless they were made before."""
+        """Timings of some forms from their records, unless they were made before: of each one."""
         made = self._made_under(circumstances)
         others = self._timings_now(store, [f for f in forms if f.id not in made], circumstances)
-        for form in forms:
+        for form in dict.fromkeys(forms):
             yield made[form.id] if form.id in made else next(others)
 
     def _timings_now(

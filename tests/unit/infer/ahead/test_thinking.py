@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -129,6 +130,16 @@ def test_forms_are_thought_about_once_all_of_their_answers_are_there(table, form
         f.id.lower() for f in (one, other, none)
     ]
     assert len(seen) == 3, "nothing is made twice"
+
+
+def test_sixteen_forms_are_thought_about_between_two_looks_at_the_backend():
+    """Some hundredths of a second: it has other batches for so long."""
+    parts = []
+    ahead = ThoughtAhead(lambda some: [parts.append(len(some))] * len(some))
+    assert not list(ahead.asking((SimpleNamespace(id=str(number)), []) for number in range(40)))
+    while ahead.think():
+        pass
+    assert parts[:3] == [16, 16, 8]
 
 
 @pytest.mark.parametrize("nop", [True, False])
