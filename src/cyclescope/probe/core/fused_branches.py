@@ -4,7 +4,8 @@ Some cores have a unit that compares and branches, besides those that add. A few
 that are not taken stand among additions that keep all units busy, in the places of NOPs. By how much one
 addition more per pair lengthens the loop says whether the pairs take the place of one. What counts and
 branches writes a register, too: it is asked whether it takes the place of a conditional move, which fewer
-units execute.
+units execute. These read what they write: where those of one register take as long as the loop, they wait for
+each other, and units do not limit them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from cyclescope.probe.question import (
     ProbeCase,
     ProbeVerdict,
     Readings,
+    Unresolved,
     parallel,
 )
 from cyclescope.remarks.probing import NotAsked, UnclearCore
@@ -42,7 +44,8 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         first, branch = (one.partition(": ")[0] for one in (text, _BRANCH[isa]))
         yield ProbeCase(fused_subject(first, branch), _points(isa, text, _ADDITION[isa]))
     if isa == "x86-64":
-        yield ProbeCase(COUNTED_AMONG_CHOICES, _points(isa, _COUNT, _CHOICE))
+        waiting = _point(isa, "waiting", [_NOP[isa]], 1, _CHOICE.format(SOME[0]))
+        yield ProbeCase(COUNTED_AMONG_CHOICES, (*_points(isa, _COUNT, _CHOICE), waiting))
 
 
 def _points(isa: str, text: str, among: str) -> tuple[Point, ...]:
@@ -65,6 +68,8 @@ def _point(isa: str, part: str, asked: list[str], fillers: int, among: str) -> P
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    if readings.places("waiting") and (readings.get("plain") - readings.get("waiting")).low <= 0:
+        raise Unresolved(UnclearCore.CHOICES_WAIT.of())
     return places_taken(readings, UnclearCore.NOT_UNITS.of())
 
 

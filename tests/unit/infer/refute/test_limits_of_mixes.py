@@ -39,15 +39,17 @@ class _Table(dict):
 
 def builder_of(throughputs):
     """What makes usages of forms that take one of four ports; throughputs in cycles by name."""
+    structure = Structure(4, {"any": PORTS})
     facts = SimpleNamespace(
         table=_Table({name: SimpleNamespace(id=name, mnemonic=name, operands=()) for name in throughputs}),
         classes=SimpleNamespace(widths={"any": 4}, files={"any": frozenset("r")}),
         evidence=SimpleNamespace(shuts=False),
         front_end=SimpleNamespace(alone={}, slots={}, width=4.0, whole=False, throughputs=throughputs),
         renamed=frozenset(), confined={name: {"any": 1.0} for name in throughputs}, waits={},
+        structure=structure,
     )  # fmt: skip
     return SimpleNamespace(
-        facts=facts, structure=Structure(4, {"any": PORTS}), names=tuple("0123"),
+        facts=facts, structure=structure, names=tuple("0123"),
         memory=frozenset(), blind=False, usage=lambda form, cycles: USAGE,
     )  # fmt: skip
 

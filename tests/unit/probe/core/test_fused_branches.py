@@ -37,6 +37,17 @@ def test_where_units_are_not_the_limit_nothing_is_told(more, wider):
         judged(asked=2.0, plain=2.0, more=more, wider=wider)
 
 
+@pytest.mark.parametrize(("waiting", "told"), [(1.0, True), (1.97, True), (2.0, False), (3.0, False)])
+def test_moves_that_wait_for_each_other_tell_nothing(waiting, told):
+    """Of each register there are as many in the loop as in a chain of them."""
+    parts = {"asked": 2.0, "plain": 2.0, "more": 2.25, "wider": 2.0, "waiting": waiting}
+    if told:
+        assert judged(**parts).answer is CoreAnswer.VALUE
+        return
+    with pytest.raises(Unresolved, match="conditional moves of one register"):
+        judged(**parts)
+
+
 def bound(machine, **forms):
     """Cycles of so many of each form, however they are bound to ports."""
     loads = {}
