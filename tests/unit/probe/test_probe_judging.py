@@ -110,9 +110,9 @@ def test_a_range_is_looked_at_in_eighths():
 
 
 def test_units_limit_bodies_of_additions():
-    """Also where a core has a third more slots than units; 100 instructions are decoded once."""
+    """Also where a core has a third more slots; but for a chain. 100 instructions are decoded once."""
     for case in PROBES["fused-branches"].cases("x86-64"):
-        for point in case.points:
+        for point in [point for point in case.points if point.part != "waiting"]:
             others = [line for line in point.lines if line.form in ("LEA_B_D8 (R64)", "CMOVZ (R64, R64)")]
             assert len(others) > len(point.lines) * 3 / 4
             assert len(point.lines) <= 100
