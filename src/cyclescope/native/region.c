@@ -57,13 +57,6 @@ static int fits(const struct job *job, unsigned units)
 
 static const int32_t the_clock = CLOCK_INDEX;
 
-/* Whether code reads the clock itself, behind all that enters it and before all that leaves it: to load the registers and
- * to jump there takes some tens of cycles more or less from run to run, of which none is in a sample then. */
-static int timed_within(void)
-{
-    return arch_marks_are_free() && !counters_usable();
-}
-
 /* Setup and counter; returns where they end. What the setup stores is in the cache before the loop: a load
  * that meets the store on its way may take less than any load, for as long as the store is under way. */
 static uint8_t *enter(struct job *job, struct region *region, uint8_t *p, unsigned units)
@@ -73,7 +66,7 @@ static uint8_t *enter(struct job *job, struct region *region, uint8_t *p, unsign
     region->units = units;
     memcpy(p, job->setup, k->setup);
     p = k->setup ? arch_emit_drain(p + k->setup) : p;
-    region->counter = timed_within() ? arch_emit_mark(p, 1, &the_clock, 1) : p;
+    region->counter = clock_within() ? arch_emit_mark(p, 1, &the_clock, 1) : p;
     return arch_emit_counter(region->counter, 1);
 }
 
@@ -87,7 +80,7 @@ static uint8_t *build_copies(const struct job *job, uint8_t *p, unsigned units)
         memcpy(p, job->body, k->body);
     if (!(k->flags & KERNEL_UNROLLED))
         p = arch_emit_loop_end(p, start);
-    if (timed_within())
+    if (clock_within())
         p = arch_emit_mark(arch_emit_drain(p), 0, &the_clock, 1);
     return arch_emit_exit(p);
 }
@@ -152,7 +145,7 @@ double region_time(const struct job *job, const struct region *region)
     arch_call(job->state, region->code);
     uint64_t after = clock_ticks();
     region_raised = arch_exceptions();
-    return timed_within() ? (double)(MARKS->end[0] - MARKS->start[0]) : (double)(after - before);
+    return clock_within() ? (double)(MARKS->end[0] - MARKS->start[0]) : (double)(after - before);
 }
 
 /* What ran last is entered faster than what did not, by up to 100 cycles on a Zen 5, and the longer region runs right

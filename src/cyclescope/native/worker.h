@@ -98,6 +98,9 @@ void clock_follow(unsigned wanted); /* before samples: of a coarse clock so many
 double clock_moment(void); /* ticks per core cycle now, 0 if the clock counts cycles */
 void clock_judge(int undisturbed); /* what ran since the last call: no clock where it was disturbed */
 int clock_same(double one, double other);
+/* Whether code reads the clock itself, behind all that enters it and before all that leaves it: to load registers and to
+ * jump there takes some tens of cycles more or less from run to run, of which none is in a time then. */
+int clock_within(void);
 double clock_beside(double *low, double *high); /* in other code: what says how long a core cycle is */
 
 /* canary.c */
