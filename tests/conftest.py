@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,9 @@ for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, lambda *_: None)
 
+ENOUGH = 480.0  # seconds of tests of real times, after which a loud machine is not waited for any more
+FAILURES = (AssertionError, subprocess.TimeoutExpired)  # that neighbours can be the reason of
+began = time.monotonic()
 COLLECTING = 100_000, 10, 10  # objects; by default a fifth of the time is spent on garbage among tables
 
 
@@ -64,6 +69,27 @@ def pytest_collection_modifyitems(config, items):
     if slow:
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
+
+
+def _skip_if_loud(when):
+    from tests.support.programs.quiet import QUIET, undisturbed
+
+    if (share := undisturbed()) < QUIET:
+        pytest.skip(f"neighbours disturb this machine {when}: it is left alone {share:.0%} of the time")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """What fails on a machine that is left alone has failed; of what fails on another nobody can tell."""
+    if not pyfuncitem.get_closest_marker("hardware"):
+        return (yield)
+    if time.monotonic() - began > ENOUGH:
+        _skip_if_loud(f"after {ENOUGH:.0f} s of tests")
+    try:
+        return (yield)
+    except FAILURES as failure:
+        _skip_if_loud(f"({failure})")
+        raise
 
 
 @pytest.fixture(scope="session", autouse=True)
