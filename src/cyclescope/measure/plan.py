@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import msgspec
 
-from cyclescope.isa.dataflow import is_in_memory, is_old, overwritten, pairs
+from cyclescope.isa.dataflow import Pair, is_in_memory, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Instances, UsedRegisters
@@ -52,6 +52,7 @@ class FormPlan(msgspec.Struct, frozen=True):
 
 Maker = Callable[[InstructionForm], FormPlan]
 Further = Callable[[Dialect, InstructionForm, Streams], Streams]
+Another = Callable[[PairChains, Pair], Chain | None]
 
 
 class Experiment(msgspec.Struct, frozen=True):
@@ -270,12 +271,18 @@ class Planner:
 
     def filled(self, form: InstructionForm, source: str, target: str, count: int) -> Experiment | None:
         """A latency experiment with `count` one-cycle instructions in its chain, or None."""
+        chain = self._another(form, source, target, lambda chains, pair: chains.filled(pair, count))
+        return None if chain is None else self._chain_experiment(form, chain)
+
+    def _another(self, form: InstructionForm, source: str, target: str, made: Another) -> Chain | None:
         pair = next(p for p in pairs(form) if (p.source.name, p.target.name) == (source, target))
         try:
-            chain = self.dialect.chain_builders(form)[0].filled(pair, count)
+            return made(self.dialect.chain_builders(form)[0], pair)
         except Unmeasurable:
             return None
-        return self._chain_experiment(form, chain)
+
+    def _uncut(self, form: InstructionForm, source: str, target: str) -> Chain | None:
+        return self._another(form, source, target, lambda chains, pair: chains.unbroken(pair))
 
     def filled_output(self, form: InstructionForm, source: str, count: int) -> list[Experiment]:
         """What tells of a destination's old value where the throughput hides it: `count` one-cycle
@@ -291,27 +298,23 @@ class Planner:
 
     def unbroken(self, form: InstructionForm, source: str, target: str) -> Experiment | None:
         """A latency experiment that cuts no other dependency, or None where none was cut."""
-        pair = next(p for p in pairs(form) if (p.source.name, p.target.name) == (source, target))
-        try:
-            chain = self.dialect.chain_builders(form)[0].unbroken(pair)
-        except Unmeasurable:
-            return None
+        chain = self._uncut(form, source, target)
         return None if chain is None else self._chain_experiment(form, chain)
 
     def throttled(
         self, form: InstructionForm, source: str, target: str, cycles: float, per_nop: float
     ) -> list[Experiment]:
         """The chains of a pair without links, with NOPs of `per_nop` cycles each, so that the front end
-        delivers an instance in `cycles`.
+        delivers an instance in `cycles`; without cuts, where it can be: moves may fill the scheduler again.
         """
         made = []
         for chain in self.plan(form).chains:
             alone = not chain.links and variant_of(chain.variant).kind in UNLINKED
             if alone and (chain.source, chain.target) == (source, target):
-                nops = cycles * chain.count / per_nop - len(chain.items)
-                name = f"{Kind.THROTTLED} to {cycles:g}"
+                bare = self._uncut(form, source, target) or chain
+                nops = cycles * bare.count / per_nop - len(bare.items)
                 with suppress(Unmeasurable):
-                    made.append(throttled(chain, self.dialect.nop(), nops, name))
+                    made.append(throttled(bare, self.dialect.nop(), nops, f"{Kind.THROTTLED} to {cycles:g}"))
         return [self._chain_experiment(form, chain) for chain in made]
 
     def link_experiments(self) -> list[Experiment]:
@@ -386,10 +389,7 @@ class Planner:
 
 
 def _loop_of(chain: Chain) -> int:
-    """The flags of a chain: one long loop where it goes through memory, which short ones may know otherwise.
-
-    Others hide short loops.
-    """
+    """The flags of a chain: a long loop through memory, which short ones may know; others hide short ones."""
     through_memory = is_in_memory(chain.source) or is_in_memory(chain.target)
     return chain.flags if through_memory or chain.flags & CANARY else chain.flags | FAST
 

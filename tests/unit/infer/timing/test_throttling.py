@@ -109,6 +109,14 @@ def test_the_front_end_delivers_an_instance_in_the_cycles_asked(per_nop, cycles,
     assert alone[0].variant == f"throttled to {cycles} self"
 
 
+def test_nothing_is_cut_where_the_scheduler_has_to_have_room():
+    """A move in front of each instance filled a scheduler again that NOPs had left room in."""
+    form = TABLE["VPTERNLOGD (XMM, XMM, XMM, I8)"]
+    (swapped,) = Planner(TABLE, lambda form: True).throttled(form, "op3", "op1", 1, 1 / 8)
+    assert (swapped.kernel.instructions, swapped.count) == (2 * (1 + 7), 2)
+    assert {one.form.mnemonic for one in swapped.kernel.body} == {"VPTERNLOGD", "NOP"}
+
+
 def test_a_chain_with_helpers_or_without_room_is_not_asked():
     planner = Planner(TABLE, lambda form: True)
     assert planner.throttled(TABLE["PADDD (XMM, M128)"], "op2.data", "op1", 1, 1 / 8) == []
