@@ -225,7 +225,7 @@ static const uint8_t *end_of(const uint8_t *p, uint32_t *trips)
             memcpy(trips, p + 1, 4);
         if (*p == 'J')
             memcpy(&distance, p + 1, 4);
-        p += *p == 'T' ? 5 : *p == 'J' ? distance : 1;
+        p += *p == 'T' ? 5 : *p == 'J' ? (int32_t)distance : 1;
     }
     return p;
 }
@@ -298,6 +298,8 @@ static double evicted_by_kernel(const uint8_t *code)
     static const uint8_t *known[8];
     static unsigned since[8];
     unsigned i = 0;
+    uint32_t trips;
+    code = end_of(code, &trips); /* of the same loop, whichever way it is entered */
     while (known[i] && known[i] != code)
         i++;
     int other = since[i] != kernels;
