@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from cyclescope.analyze.cost.changes import unexplained
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.errors import UsageError, shortened
 from cyclescope.model.facts import CACHES, level_subject
 from cyclescope.model.limits import WIDTH
-from cyclescope.model.machine import FormCost, MachineModel, Operation
+from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import resource_ports
 
 CHANGE_FORMS = "port=NAME, width=SLOTS, latency=LINE:CYCLES, load=LINE:CYCLES or load=LINE:L2"
@@ -66,7 +67,7 @@ def _another_port(setting: ChangedSetting, name: str) -> ChangedSetting:
         ),
         rotating=_joined(machine.core.rotating, port, twin),
     )  # fmt: skip
-    forms = {form: _with_twin(cost, port, twin) for form, cost in machine.forms.items()}
+    forms = {form: _with_twin(cost, port, twin, machine.core) for form, cost in machine.forms.items()}
     ports = (*machine.ports, _free_name(machine.ports, name))
     resources = {
         one: offered + (port in resource_ports(one, machine.ports))
@@ -84,12 +85,14 @@ def _joined(ports: tuple[int, ...], port: int, twin: int) -> tuple[int, ...]:
     return (*ports, twin) if port in ports else ports
 
 
-def _with_twin(cost: FormCost, port: int, twin: int) -> FormCost:
-    """The cost where a port is there twice."""
-    if cost.operations is None:
+def _with_twin(cost: FormCost, port: int, twin: int, core: Core) -> FormCost:
+    """The cost where a port is there twice; a throughput that its ports explain becomes what these allow."""
+    if not any(port in op.ports for op in cost.operations or ()):
         return cost
+    if not unexplained(cost, core):
+        cost = msgspec.structs.replace(cost, throughput=None, throughput_most=None)
     operations = tuple(
-        Operation(_joined(op.ports, port, twin), op.count, op.cycles) for op in cost.operations
+        Operation(_joined(op.ports, port, twin), op.count, op.cycles) for op in cost.operations or ()
     )
     return msgspec.structs.replace(cost, operations=operations)
 

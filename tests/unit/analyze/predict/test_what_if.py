@@ -42,6 +42,18 @@ def test_one_more_port_is_one_more_of_the_resources_that_it_is_of_alone():
     assert cycles(text, "port=a", "port=load", machine=machine) == pytest.approx(1.04)
 
 
+@pytest.mark.parametrize(("measured", "taken"), [(1.0, 1.0), (2.0, 4.0)])
+def test_one_more_port_is_not_held_up_by_what_was_measured_without_it(measured, taken):
+    """What a form takes alone is what its ports allow, or else what a unit does, which stays as it is."""
+    text = "imul rax, rbx, 3; imul rcx, rbx, 5"
+    more = {"throughput": measured, "resources": {"a unit": 0.5}}
+    forms = {name: msgspec.structs.replace(cost, **more) for name, cost in toy().forms.items()}
+    machine = msgspec.structs.replace(toy(), forms=forms, resources={"a unit": 1.0})
+    assert cycles(text, machine=machine) == 2 * measured
+    assert cycles(text, "port=a", machine=machine) == taken
+    assert cycles(text, "port=b", machine=machine) == 2 * measured
+
+
 def test_one_more_port_is_single_as_the_one_beside_it():
     core = msgspec.structs.replace(toy().core, binding=STATIC, single=(0,))
     setting = ChangedSetting(msgspec.structs.replace(toy(), core=core), block(CODE))
