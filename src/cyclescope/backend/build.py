@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from cyclescope.backend.link import runner_path
 from cyclescope.errors import BackendUnavailable, UsageError
+from cyclescope.host.files import replaceable
 from cyclescope.host.uname import host_isa
 from cyclescope.isa.registry import instruction_set, instruction_sets
 
@@ -182,6 +183,7 @@ def compilers(isa: str) -> Iterator[tuple[str, ...]]:
 
 def _compile(isa: str, line: Sequence[str], output: Path) -> str:
     """Compile into a file, whole or not at all; what went wrong, or ""."""
+    output = replaceable(output)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=output.parent, prefix=".runner-") as folder:

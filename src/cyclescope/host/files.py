@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from cyclescope.errors import UsageError
+
 # Paths below / to what the files say, or the names in a folder line by line; None where neither is there.
 Read = Callable[[Sequence[str]], list[str | None]]
 
@@ -29,3 +31,13 @@ def _contents(path: Path) -> str | None:
 def one(read: Read, path: str) -> str:
     """What one file says, without spaces around it; "" where it is not there."""
     return (read([path])[0] or "").strip()
+
+
+def replaceable(path: Path) -> Path:
+    """Where a file that is made beside its place is put: the one that a link leads to.
+
+    Raises UsageError for a device or a pipe: a rename would put a file in its place for every program.
+    """
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no plain file, and would be replaced by one", "name another file")
+    return path.resolve() if path.is_symlink() else path

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cyclescope.errors import UsageError
+from cyclescope.host.files import replaceable
 from cyclescope.report.site.pages import INDEX, PARTS
 
 
@@ -42,6 +43,7 @@ def write_site(files: Mapping[str, str], output: Path) -> int:
 
 def _write(path: Path, text: str) -> int:
     """All of a file or nothing of it: one that is half there would look like a site."""
+    path = replaceable(path)
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         part.write_text(text, encoding="utf-8")

@@ -57,8 +57,13 @@ def _blocks(path: Path, lines: Iterator[str]) -> Iterator[Written]:
 
 
 def counted_lines(path: Path) -> int:
-    """How many lines a file has, about as many as blocks. Raises UsageError for one that cannot be read."""
+    """How many lines a file has, about as many as blocks; of a pipe 0, since what is read of it is gone.
+
+    Raises UsageError for one that cannot be read.
+    """
     try:
+        if path.is_fifo() or path.is_char_device():
+            return 0
         with path.open("rb") as file:
             return sum(piece.count(b"\n") for piece in pieces(file))
     except OSError as error:

@@ -16,6 +16,7 @@ from typing import IO, NamedTuple
 import msgspec
 
 from cyclescope.errors import UsageError
+from cyclescope.host.files import replaceable
 from cyclescope.model.machine import MachineModel
 from cyclescope.session.batch.blocks import block_lines, counted_lines, pieces
 from cyclescope.session.batch.chunk import BATCH_COLUMNS, ChunkTask, predicted_chunk, start_worker
@@ -62,7 +63,7 @@ def predict_file(
     complete the table is `OUTPUT.partial`: where one is there, and of the same blocks and machine, it is gone
     on with. Raises UsageError.
     """
-    blocks, output = Path(blocks), Path(output)
+    blocks, output = Path("/dev/stdin" if str(blocks) == "-" else blocks), replaceable(Path(output))
     partial, described = (output.with_name(f"{output.name}{end}") for end in (".partial", ".state"))
     model = load_model(machine)
     own_predictor(predictor, model)  # what is wrong with them is told before anything else
