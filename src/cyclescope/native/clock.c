@@ -42,15 +42,21 @@ static uint32_t first_trips(unsigned copies, uint32_t trips)
     return few < trips ? few : trips;
 }
 
-/* A loop, and the other way into it, of the code that begins at `code`. */
-static uint8_t *emit_loop(uint8_t *code, uint8_t *p, const uint8_t *body, size_t bytes, unsigned copies,
-                          uint32_t trips)
+/* The counter of a loop at `code`, and the other way in, which leads through all that comes before the loop, too: a
+ * core has to decode that again as well. */
+static uint8_t *emit_ways_in(uint8_t *code, unsigned copies, uint32_t trips)
 {
-    p = arch_emit_align(arch_emit_counter(p, trips));
-    const uint8_t *start = p;
+    uint8_t *p = arch_emit_counter(code, trips);
     uint8_t *first = arch_emit_counter(code + FIRST_WAY, first_trips(copies, trips));
-    arch_emit_jump(first, start);
+    arch_emit_jump(first, p);
     arch_code_written(code + FIRST_WAY, first + JUMP_BYTES);
+    return p;
+}
+
+static uint8_t *emit_loop(uint8_t *p, const uint8_t *body, size_t bytes, unsigned copies)
+{
+    p = arch_emit_align(p);
+    const uint8_t *start = p;
     for (unsigned i = 0; i < copies; i++, p += bytes)
         memcpy(p, body, bytes);
     return arch_emit_loop_end(p, start);
@@ -59,7 +65,7 @@ static uint8_t *emit_loop(uint8_t *code, uint8_t *p, const uint8_t *body, size_t
 uint8_t *build_loop(uint8_t *at, const uint8_t *body, size_t bytes, unsigned copies,
                            uint32_t trips)
 {
-    uint8_t *p = arch_emit_exit(emit_loop(at, at, body, bytes, copies, trips));
+    uint8_t *p = arch_emit_exit(emit_loop(emit_ways_in(at, copies, trips), body, bytes, copies));
     arch_code_written(at, p);
     return p;
 }
@@ -89,8 +95,9 @@ static void build_chain(uint8_t *at, uint32_t trips)
 {
     static const int32_t the_clock = CLOCK_INDEX;
     int within = clock_within();
-    uint8_t *p = within ? arch_emit_mark(at, 1, &the_clock, 1) : at;
-    p = emit_loop(at, p, arch_reference, arch_reference_bytes, REFERENCE_COPIES, trips);
+    uint8_t *p = emit_ways_in(at, REFERENCE_COPIES, trips);
+    p = emit_loop(within ? arch_emit_mark(p, 1, &the_clock, 1) : p, arch_reference, arch_reference_bytes,
+                  REFERENCE_COPIES);
     arch_code_written(at, arch_emit_exit(within ? arch_emit_mark(p, 0, &the_clock, 1) : p));
 }
 

@@ -216,17 +216,19 @@ static double decoding(const uint8_t *start, const uint8_t *end, uint32_t trips)
     return slow;
 }
 
+static const uint8_t *next_of(const uint8_t *p)
+{
+    int32_t distance;
+    memcpy(&distance, p + 1, 4);
+    return p + (*p == 'T' ? 5 : *p == 'J' ? distance : 1);
+}
+
 /* The end of the loop that code leads to, or the way out. */
 static const uint8_t *end_of(const uint8_t *p, uint32_t *trips)
 {
-    uint32_t distance;
-    while (*p != 'X' && *p != 'L' && *p != 'E') {
+    for (; *p != 'X' && *p != 'L' && *p != 'E'; p = next_of(p))
         if (*p == 'T')
             memcpy(trips, p + 1, 4);
-        if (*p == 'J')
-            memcpy(&distance, p + 1, 4);
-        p += *p == 'T' ? 5 : *p == 'J' ? (int32_t)distance : 1;
-    }
     return p;
 }
 
@@ -245,11 +247,11 @@ static void drain(void)
     flushing = 0;
 }
 
-/* Before the counter of its loop. */
+/* Before its loop. */
 static int begins_with_mark(const uint8_t *code)
 {
-    while (*code == 'n')
-        code++;
+    while (*code == 'n' || *code == 'T' || *code == 'J')
+        code = next_of(code);
     return *code == 'B';
 }
 
@@ -298,8 +300,8 @@ static double evicted_by_kernel(const uint8_t *code)
     static const uint8_t *known[8];
     static unsigned since[8];
     unsigned i = 0;
-    uint32_t trips;
-    code = end_of(code, &trips); /* of the same loop, whichever way it is entered */
+    while (*code == 'T' || *code == 'J') /* the same code, with whatever number of trips */
+        code = next_of(code);
     while (known[i] && known[i] != code)
         i++;
     int other = since[i] != kernels;
