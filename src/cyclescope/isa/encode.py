@@ -13,6 +13,7 @@ _VEX2, _VEX3 = 0xC5, 0xC4
 _LEGACY_PREFIXES = frozenset((0x66, 0xF2, 0xF3, 0xF0, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65))
 _MODRM_SIB = 4  # rm field value that announces a SIB byte
 _STACK_POINTER, _NO_INDEX = 4, 4  # RSP, and what stands for no index in a SIB byte
+_FRAME_POINTER = 5  # RBP or R13, which stand for no base where there is no displacement
 
 
 @cache
@@ -159,6 +160,25 @@ def _with_sib(encoding: Encoding, code: bytes, index: int, base: int) -> bytes:
     """Code of a base alone, with a SIB byte that has another base or an index."""
     at = encoding.modrm
     return code[:at] + bytes((code[at] & ~7 | _MODRM_SIB, index << 3 | base)) + code[at + 1 :]
+
+
+def readdressed(form: InstructionForm, code: bytes, scale: int, is_short: bool) -> bytes:
+    """Code of an address with an index: this one times `scale`, without a displacement where it `is_short`.
+
+    Raises ValueError for a base that cannot be without one.
+    """
+    encoding = form.encoding
+    assert encoding is not None
+    at, sib = encoding.modrm, encoding.modrm + 1
+    found = bytearray(code)
+    found[sib] |= (scale.bit_length() - 1) << 6
+    if is_short:
+        if encoding.displacement is None or found[sib] & 7 == _FRAME_POINTER:
+            raise ValueError(f"{form.id} has to have a displacement")
+        first, size, _ = encoding.displacement
+        found[at] &= 0x3F
+        del found[first + 1 : first + 1 + size]
+    return bytes(found)
 
 
 def takes_index(form: InstructionForm) -> bool:

@@ -30,11 +30,12 @@ def assembly(
     displacement: int = 0,
     immediates: Sequence[int] | None = None,
     index: int | None = None,
+    scale: int = 1,
 ) -> str:
-    """One line of assembly; arguments as for `encode`."""
+    """One line of assembly; arguments as for `encode`, with what the index is multiplied by."""
     if form.syntax is not None:
         return form.syntax.text(field_values(form, registers, displacement, immediates, index))
-    template, names, ahead = _template(form, displacement != 0, index)
+    template, names, ahead = _template(form, displacement != 0, index, scale)
     values = default_immediates(form) if immediates is None else immediates
     if ahead:
         values = [value + ahead for value in values]
@@ -68,22 +69,25 @@ def _free_register(field: Field, taken: set[int], group: int) -> int:
 
 
 @lru_cache(1 << 15)  # all of a run, which goes over all forms ten times: 10 MB
-def _template(form: InstructionForm, displaced: bool, index: int | None) -> tuple[str, Names, int]:
+def _template(
+    form: InstructionForm, displaced: bool, index: int | None, scale: int
+) -> tuple[str, Names, int]:
     """Format string with the registers first, then the immediates, and a name table per register.
 
     The number is what a branch's distance is short of: it counts from the instruction's end, the
     text from its beginning.
     """
-    writer = _Writer(form, displaced, index)
+    writer = _Writer(form, displaced, index, scale)
     branch = form.encoding is not None and any(op.kind == "branch" for op in form.operands)
     return writer.line(), writer.names(), form.encoding.length if branch and form.encoding else 0
 
 
 class _Writer:
-    def __init__(self, form: InstructionForm, displaced: bool, index: int | None) -> None:
+    def __init__(self, form: InstructionForm, displaced: bool, index: int | None, scale: int) -> None:
         self.form = form
         self.displaced = displaced
         self.index = index
+        self.scale = f"*{scale}" if scale > 1 else ""
         self.slots = form.encoding.slots if form.encoding else ()
         self.places = {(s.operand, s.part): f"{{{n}}}" for n, s in enumerate(self.slots)}
         self.immediates = len(self.slots)
@@ -156,7 +160,7 @@ class _Writer:
         if (position, 2) in self.places:
             parts.append(self.places[position, 2] + scale)
         if self.index is not None:
-            parts.append(register_name("R64", self.index).lower())
+            parts.append(register_name("R64", self.index).lower() + self.scale)
         text = "+".join(parts)
         if self.displaced or not parts:
             text += "{d:+d}" if parts else "{d:#x}"

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from cyclescope.isa.encode import encode
+from cyclescope.isa.encode import encode, readdressed
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.text import assembly
 
@@ -33,6 +33,7 @@ class Instruction(msgspec.Struct, frozen=True, dict=True):
     """A form with register numbers (one per encoding slot) and constants.
 
     `padding` is the number of prefixes without a meaning in front of it (x86-64), which make it longer.
+    `scale` is what its index is multiplied by, and an address with one `is_short` without a displacement.
     """
 
     form: InstructionForm
@@ -41,15 +42,21 @@ class Instruction(msgspec.Struct, frozen=True, dict=True):
     immediates: tuple[int, ...] | None = None
     index: int | None = None
     padding: int = 0
+    scale: int = 1
+    is_short: bool = False
 
     @_Once
     def code(self) -> bytes:
         """Machine code."""
         found = encode(self.form, self.registers, self.displacement, self.immediates, self.index)
+        if self.scale > 1 or self.is_short:
+            found = readdressed(self.form, found, self.scale, self.is_short)
         return PADDING * self.padding + found if self.padding else found
 
     @_Once
     def text(self) -> str:
         """Intel-syntax assembly."""
-        found = assembly(self.form, self.registers, self.displacement, self.immediates, self.index)
+        found = assembly(
+            self.form, self.registers, self.displacement, self.immediates, self.index, self.scale
+        )
         return f"{PADDED} " * self.padding + found if self.padding else found

@@ -253,6 +253,23 @@ class More(StrEnum):
     ADDITIONS = "additions"
 
 
+class AddressMade(StrEnum):
+    """What an address with an index is made of."""
+
+    INDEXED = "base and index"
+    DISPLACED = "base, index and displacement"
+    SCALED = "base and scaled index"
+    SCALED_DISPLACED = "base, scaled index and displacement"
+
+
+ADDRESS_ENDS = ("base", "index")
+
+
+def later_subject(end: str, made: AddressMade) -> str:
+    """Loads whose addresses wait for one of the two registers, by what these are made of."""
+    return f"loads, from the {end}: {made}"
+
+
 CONSTANT_BITS = (8, 16, 32, 64)  # of constants that are stored
 
 

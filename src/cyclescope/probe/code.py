@@ -28,7 +28,8 @@ class KernelLine(NamedTuple):
     """An instruction: registers in the order of its operands, a base before its index.
 
     `at` is the displacement of its address in bytes, `immediates` are its other constants as encoded,
-    `indexed` is a register that its address adds, `padding` prefixes say nothing (x86-64).
+    `indexed` is a register that its address adds, `padding` prefixes say nothing (x86-64). `scale` is what
+    that register is multiplied by; an address with one `is_short` without a displacement.
     """
 
     form: str
@@ -37,6 +38,8 @@ class KernelLine(NamedTuple):
     immediates: tuple[int, ...] | None = None
     indexed: int | None = None
     padding: int = 0
+    scale: int = 1
+    is_short: bool = False
 
 
 SOME, MORE = "abcdefgh", "ABCDEF"
@@ -58,7 +61,10 @@ pointer and o another, if it is set; s is the stack's, z holds 0, r is where cal
 
 
 def written(isa: str, *texts: str) -> tuple[KernelLine, ...]:
-    """Lines of texts such as `MOV (R64, M64): a p *o +8 #1`: registers, an index, displacement, constants."""
+    """Lines of texts such as `MOV (R64, M64): a p *o +8 #1`: registers, an index, displacement, constants.
+
+    An index as `*2o` is scaled, and with `~` an address has no displacement.
+    """
     return tuple(_line(text, NUMBERS[isa]) for text in texts)
 
 
@@ -68,8 +74,9 @@ def _line(text: str, numbers: Mapping[str, int]) -> KernelLine:
     constants = tuple(int(word[1:]) for word in words if word[0] == "#")
     at = sum(int(word) for word in words if word[0] in "+-")
     registers = tuple(numbers[word] for word in words if word.isalpha())
-    indices = [numbers[word[1:]] for word in words if word[0] == "*"]
-    return KernelLine(form, registers, at, constants or None, indices[0] if indices else None)
+    index = next((word[1:] for word in words if word[0] == "*"), "")
+    indexed, scale = numbers[index[-1]] if index else None, int(index[:-1] or 1)
+    return KernelLine(form, registers, at, constants or None, indexed, scale=scale, is_short="~" in words)
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -96,7 +103,9 @@ def instruction(table: Table, text: KernelLine) -> Instruction:
     form = table[text.form]
     registers = tuple(text.registers[n] for n in _order(form))
     if not form.has_fields:
-        return Instruction(form, registers, text.at, text.immediates, text.indexed, text.padding)
+        return Instruction(
+            form, registers, text.at, text.immediates, text.indexed, text.padding, text.scale, text.is_short
+        )
     values = default_immediates(form) if text.immediates is None else text.immediates
     return Instruction(form, registers, 0, _with_offset(form, values, text.at))
 

@@ -122,7 +122,7 @@ def test_updates_are_at_eight_places():
     """Each waits for the one before at its place, which takes less than a body."""
     for case in PROBES["addressing"].cases("x86-64"):
         (asked,) = (point.lines for point in case.points if point.part == "asked")
-        if "M" in asked[0].form.partition("(")[2]:
+        if "M" in asked[0].form.partition("(")[2] and not case.subject.startswith("loads"):
             assert len({line.at for line in asked if line.form == asked[0].form}) == 8
 
 

@@ -16,6 +16,7 @@ from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Latencies
 FIRST, SECOND = "first", "second"  # of a fused pair
 EXECUTED = "first, executed"  # the same where nobody knows the ports of what executes both
 FIRSTS = (FIRST, EXECUTED)
+_ADDRESS = ("address", "index")
 Column = tuple[tuple[int, float], ...]  # (source, cycles)
 
 
@@ -29,7 +30,8 @@ class CostVariant(msgspec.Struct, frozen=True):
     than usually. `executed` tells of a move that the renamer would eliminate, but for the register that
     it copies. `more` is what it needs by what its address is made of, `slower` tells of an address with an
     index that makes it slower. `pointed` tells of an operation on the stack pointer, where these wait for
-    each other.
+    each other. `addressed` are the cycles by which results come later from the base, and from the index, of
+    its address than the form's own.
     """
 
     idiom: str = ""
@@ -44,6 +46,7 @@ class CostVariant(msgspec.Struct, frozen=True):
     more: MoreWork = MoreWork()
     slower: bool = False
     pointed: bool = False
+    addressed: tuple[int, int] = (0, 0)
 
     @property
     def is_second(self) -> bool:
@@ -54,7 +57,7 @@ class CostVariant(msgspec.Struct, frozen=True):
     def changes_latencies(self) -> bool:
         """Whether latencies are others than those of the form's cost."""
         return bool(
-            self.idiom or self.fused or self.renamed or self.passes or self.later
+            self.idiom or self.fused or self.renamed or self.passes or self.later or any(self.addressed)
             or self.latency is not None or self.passing is not None
         )  # fmt: skip
 
@@ -132,6 +135,8 @@ class PlacedLatencies:
         if self._proved and self._is_guessed(source, target):
             return 0.0
         late = self.variant.later if self.ends.is_loaded(source) else 0.0
+        if source.part in _ADDRESS and not self.ends.form.operands[source.operand].implicit:
+            late += self.variant.addressed[_ADDRESS.index(source.part)]
         return self._in_place(cycles, source, target) + late
 
     def _in_place(self, cycles: float, source: Node, target: Node) -> float:

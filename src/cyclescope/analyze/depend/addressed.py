@@ -15,9 +15,10 @@ from cyclescope.analyze.decode.locations import STACK_POINTER, location_of
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import mnemonics
 from cyclescope.model.behaviour.published import Addressing, MoreWork
-from cyclescope.model.facts import Addressed
+from cyclescope.model.facts import Addressed, AddressMade
 
 _NOTHING = MoreWork()
+_DISPLACED = (5, 13)  # RBP and R13 as a base: the code has a displacement even if it is 0
 
 
 def more_work(
@@ -42,6 +43,21 @@ def more_work(
             more = addressing.constants.get(op.width, _NOTHING) if _is_stacked(op, address) else _NOTHING
             return more if stored is None else stored._replace(additions=stored.additions + more.additions)
     return _NOTHING
+
+
+def later_by_address(instruction: BlockInstruction, addressing: Addressing) -> tuple[int, int]:
+    """Cycles that results come later from its base, and from its index, than the form's own."""
+    for op, at in accessed(instruction):
+        if at.base and at.index and not op.cls.startswith("VSIB_"):
+            return addressing.later.get(_made(at), (0, 0))
+    return 0, 0
+
+
+def _made(at: Address) -> AddressMade:
+    displaced = at.is_moved or (at.base is not None and at.base[1] in _DISPLACED)
+    if at.scale > 1:
+        return AddressMade.SCALED_DISPLACED if displaced else AddressMade.SCALED
+    return AddressMade.DISPLACED if displaced else AddressMade.INDEXED
 
 
 def computes_with_stack_pointer(instruction: BlockInstruction) -> bool:

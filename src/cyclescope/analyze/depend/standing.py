@@ -28,6 +28,7 @@ from cyclescope.analyze.decode.locations import (
 from cyclescope.analyze.depend.addressed import (
     computes_with_stack_pointer,
     has_index,
+    later_by_address,
     more_work,
     stores_by_index,
 )
@@ -141,11 +142,13 @@ class Standings:
         executed = behaviour.stack_moves and plain.cost.eliminated and _reads_stack_pointer(one)
         addressing = behaviour.addressing
         more = more_work(one, plain, addressing, costs.loading) if addressing else _NO_MORE
+        later = later_by_address(one, addressing) if addressing.later else (0, 0)
         slower = plain.cost.indexed_throughput is not None and has_index(one)
         pointed = behaviour.stack_reads > 0 and computes_with_stack_pointer(one)
         return CostVariant(
-            idiom, indexed=indexed, executed=executed, more=more, slower=slower, pointed=pointed
-        )
+            idiom, indexed=indexed, executed=executed, more=more, slower=slower, pointed=pointed,
+            addressed=later,
+        )  # fmt: skip
 
 
 def _places(instruction: BlockInstruction, placed: PlacedCost, top: int) -> Places:

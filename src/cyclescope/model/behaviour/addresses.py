@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from cyclescope.model.behaviour.published import Addressing, MoreWork
 from cyclescope.model.facts import (
+    ADDRESS_ENDS,
     ADDRESSING,
     CONSTANT_BITS,
     Addressed,
+    AddressMade,
     Fact,
     More,
     addressed_subject,
     constants_alone,
+    later_subject,
     stacked_constant,
     stored_constant,
 )
@@ -38,7 +41,31 @@ def addressing_of(facts: Sequence[Fact], longest: float) -> Addressing:
         {which: work for which, work in indexed.items() if any(work)},
         {bits: work for bits, work in constants.items() if any(work)},
         {bits: work for bits, work in stored.items() if work.additions},
+        _later(known),
     )
+
+
+def _later(known: Mapping[str, Fact]) -> Mapping[AddressMade, tuple[int, int]]:
+    """Cycles more than a form's own from the base, and from the index; nothing where one is not known.
+
+    Forms have their own by a base alone, and from the index by an address with a displacement, too.
+    """
+    cycles = {
+        made: [_whole(known.get(later_subject(end, made))) for end in ADDRESS_ENDS] for made in AddressMade
+    }
+    own = cycles[AddressMade.DISPLACED][1]
+    found = {}
+    for made, (from_base, from_index) in cycles.items():
+        if from_base is not None and from_index is not None and own is not None:
+            found[made] = from_base, from_index - own
+    return {made: later for made, later in found.items() if any(later)}
+
+
+def _whole(fact: Fact | None) -> int | None:
+    """The whole number of cycles, where its error leaves one."""
+    if fact is None or fact.value is None or (fact.error or 0.0) >= ONE_MORE:
+        return None
+    return round(fact.value)
 
 
 def _stored(known: Mapping[str, Fact], bits: int, longest: float) -> MoreWork:

@@ -22,7 +22,7 @@ from cyclescope.model.behaviour.registers import (
     RegisterCorrection,
     with_corrections,
 )
-from cyclescope.model.facts import Addressed, mnemonic_of
+from cyclescope.model.facts import Addressed, AddressMade, mnemonic_of
 from cyclescope.model.machine import FormCost, Operation
 
 STACK_SYNC = 1.0  # cycles until a stack pointer that pushes moved is in its register, where nothing says
@@ -156,15 +156,17 @@ class Addressing(msgspec.Struct, frozen=True):
     """What addresses with an index need in addition, and operations on the stack pointer.
 
     `constants` has what constants need more that are stored by it, `stored` what those need that are stored
-    by any base alone, both by the number of bits that are stored.
+    by any base alone, both by the number of bits that are stored. `later` are the cycles that a result comes
+    later from the base, and from the index, of an address with both than the form's own.
     """
 
     indexed: Mapping[Addressed, MoreWork] = {}
     constants: Mapping[int, MoreWork] = {}
     stored: Mapping[int, MoreWork] = {}
+    later: Mapping[AddressMade, tuple[int, int]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.indexed or self.constants or self.stored)
+        return bool(self.indexed or self.constants or self.stored or self.later)
 
 
 class CoreBehaviour(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Does an instruction need more of the front end, or of the units, for what its address is made of?
+"""Does an instruction need more of the front end, the units, or time for what its address is made of?
 
 A few instances stand among many instructions that need a slot each and nothing else, or among additions
 that keep all units busy. If an address with an index, or with the stack pointer, needs more than one with a
@@ -8,7 +8,8 @@ says whether they need one. Slots are asked for among fewer and more others: wha
 last, of those that are dispatched in a cycle loses more by where it stands, so that the least counts, and is
 less sure where it is more elsewhere. Where NOPs share slots, instructions of several units are what needs a
 slot each (`probe.slots`). Constants are stored with nothing beside them, too, where they may come less often
-than registers do.
+than registers do. Loads in a row, each from where the one before says, show by how many cycles later they
+come by an address with an index than by a base alone.
 """
 
 from __future__ import annotations
@@ -16,18 +17,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from cyclescope.kernel.state import FIRST_WINDOW
 from cyclescope.model.facts import (
+    ADDRESS_ENDS,
     ADDRESSING,
     CONSTANT_BITS,
     Addressed,
+    AddressMade,
     CoreAnswer,
     More,
     addressed_subject,
     constants_alone,
+    later_subject,
     stacked_constant,
     stored_constant,
 )
-from cyclescope.probe.code import NUMBERS, Setting, written
+from cyclescope.probe.code import CHAIN_PLACE, NUMBERS, Setting, written
 from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, places_taken, steady
 from cyclescope.probe.question import (
     Model,
@@ -37,6 +42,7 @@ from cyclescope.probe.question import (
     ProbeVerdict,
     Readings,
     Unresolved,
+    chain,
     parallel,
 )
 from cyclescope.probe.slots import (
@@ -83,6 +89,33 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         yield _case(subject, More.ADDITIONS, constant, register)
         lines = written(_ISA, *(constant.format(64 + 8 * n) for n in range(ADDRESSED_SO)))  # of one line
         yield ProbeCase(constants_alone(bits), (parallel("asked", *lines, count=ADDRESSED_SO),))
+    for made in AddressMade:
+        for end in ADDRESS_ENDS:
+            yield _later_case(end, made)
+
+
+def _later_case(end: str, made: AddressMade) -> ProbeCase:
+    """Loads of the same pointer in a row, by a base alone and by an address with an index.
+
+    An addition in between makes the pointer, as some cores have a shorter way from load to load.
+    """
+    numbers, is_short = NUMBERS[_ISA], made in (AddressMade.INDEXED, AddressMade.SCALED)
+    scale = 1 if made in (AddressMade.INDEXED, AddressMade.DISPLACED) else 2
+    other = CHAIN_PLACE if is_short else 0
+    if end == "base":
+        address, other = f"p *{scale}b", other // scale
+    else:
+        address, other = f"b *{scale}p", (other - (scale - 1) * FIRST_WINDOW) % (1 << 64)
+    setting = Setting(
+        numbers=((numbers["b"], other), (numbers["d"], 0)), stored=((CHAIN_PLACE, 0),),
+        pointers=((numbers["p"], 0),),
+    )  # fmt: skip
+    more = "~" if is_short else f"+{CHAIN_PLACE}"
+    points = (
+        chain(part, *written(_ISA, f"MOV (R64, M64): p {text}", "ADD_01 (R64, R64): p d"), setting=setting)
+        for part, text in (("asked", f"{address} {more}"), ("plain", f"p +{CHAIN_PLACE}"))
+    )
+    return ProbeCase(later_subject(end, made), tuple(points))
 
 
 def _texts(which: Addressed) -> tuple[str, str]:
@@ -143,6 +176,9 @@ def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    if case.subject in (later_subject(end, made) for made in AddressMade for end in ADDRESS_ENDS):
+        asked, plain = readings.get("asked"), readings.get("plain")
+        return ProbeVerdict(CoreAnswer.VALUE, asked - plain, steady(asked, plain), "cycles")
     if case.subject in map(constants_alone, CONSTANT_BITS):
         asked = readings.get("asked")
         return ProbeVerdict(CoreAnswer.VALUE, asked, steady(asked), "cycles")
@@ -167,7 +203,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 PROBE = Probe(
     ADDRESSING,
-    "Does an instruction need more slots, or units, for what its address, or operand, is made of?",
+    "Does an instruction need more slots, units or cycles for what its address, or operand, is made of?",
     Model.TWO_LEVEL,
     _cases,
     _judge,

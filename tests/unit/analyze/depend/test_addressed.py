@@ -14,11 +14,13 @@ from cyclescope.model.facts import (
     STACK_ENGINE,
     STACK_READS,
     Addressed,
+    AddressMade,
     CoreAnswer,
     Fact,
     More,
     addressed_subject,
     constants_alone,
+    later_subject,
     stacked_constant,
     stored_constant,
     stores_apart,
@@ -161,3 +163,35 @@ def test_constants_take_what_was_found_of_them_alone(text, cycles):
     assert "constants" not in predicted(text, *FACTS, CONSTANTS[0]).bounds
     as_registers = msgspec.structs.replace(ALONE, value=1.015)
     assert "constants" not in predicted(text, CONSTANTS[0], as_registers, REGISTERS).bounds
+
+
+LATER = [
+    Fact(ADDRESSING, later_subject(end, made), CoreAnswer.VALUE, 0.0 if made is AddressMade.INDEXED else 1.0)
+    for made in AddressMade
+    for end in ("base", "index")
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "cycles"),
+    [
+        ("mov rax, [rax + 8]", 4.0, 4.0),
+        ("mov rax, [rax + rcx]", 4.0, 4.0),
+        ("mov rax, [rcx + rax]", 4.0, 5.0),
+        ("mov rax, [rax + rcx + 8]", 5.0, 4.0),
+        ("mov rax, [rcx + rax + 8]", 5.0, 5.0),
+        ("mov rax, [rax + rcx * 4]", 5.0, 4.0),
+        ("mov rax, [rcx + rax * 4 + 8]", 5.0, 5.0),
+        ("mov rax, [rax * 4 + 8]", 5.0, 5.0),  # no base: nobody asked
+        ("mov rax, [rbp + rax]", 5.0, 5.0),  # the code has a displacement of 0
+        ("imul rax, [rcx + rax]", 7.0, 8.0),
+    ],
+)
+def test_a_load_comes_as_late_as_its_address_was_found_to_be(text, asked, cycles):
+    """A form says what it takes from a base alone, and from an index beside a base and a displacement."""
+    costs = {"op2.address->op1": 4.0, "op2.index->op1": 5.0}
+    imul = {"op1->op1": 3.0, "op2.address->op1": 7.0, "op2.index->op1": 8.0}
+    changes = {"MOV_R64_M64": {"latencies": costs}, "IMUL_R64_M64": {"latencies": imul}}
+    for facts, expected in (((), cycles), (LATER, asked)):
+        machine = changed(measured(*facts), **changes)
+        assert predicted(text, machine=machine).bounds["loop_carried"] == expected

@@ -10,11 +10,13 @@ from cyclescope.model.facts import (
     ADDRESSING,
     BANKS,
     Addressed,
+    AddressMade,
     CoreAnswer,
     Fact,
     More,
     addressed_subject,
     constants_alone,
+    later_subject,
     stacked_constant,
     stored_constant,
     stores_apart,
@@ -60,3 +62,27 @@ def test_constants_need_additions_and_take_longer_alone_where_both_were_found(va
     assert measured_behaviour(told, isa="x86-64").addressing.stored == ({64: found} if found else {})
     registers_unknown = measured_behaviour(told[:2], isa="x86-64").addressing.stored
     assert registers_unknown == ({64: found._replace(alone=0.0)} if found else {})
+
+
+def later(error=0.1, **cycles):
+    """What is known of addresses with an index, whose cycles from base and index are given by their names."""
+    told = [
+        Fact(ADDRESSING, later_subject(end, AddressMade[made]), CoreAnswer.VALUE, value, error)
+        for made, values in cycles.items()
+        for end, value in zip(("base", "index"), values, strict=True)
+    ]
+    return measured_behaviour(told, isa="x86-64").addressing.later
+
+
+def test_addresses_of_three_parts_are_later_from_the_base_and_those_of_two_sooner_from_the_index():
+    found = later(INDEXED=(0.01, -0.02), DISPLACED=(1.01, 0.98), SCALED=(1.0, 1.0))
+    assert found == {
+        AddressMade.INDEXED: (0, -1), AddressMade.DISPLACED: (1, 0), AddressMade.SCALED: (1, 0),
+    }  # fmt: skip
+    assert later(INDEXED=(0.0, 1.0), DISPLACED=(0.0, 1.0)) == {}
+
+
+def test_what_is_not_known_of_addresses_is_as_the_forms_say():
+    assert later(INDEXED=(0.0, 0.0)) == {}  # nobody knows what the form's own is
+    assert later(0.45, DISPLACED=(1.0, 1.0)) == {AddressMade.DISPLACED: (1, 0)}
+    assert later(0.5, DISPLACED=(1.0, 1.0)) == {}

@@ -7,18 +7,23 @@ import secrets
 import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.isa.table import load_table
+from cyclescope.kernel.state import FIRST_WINDOW
 from cyclescope.model.behaviour.found import measured_behaviour
 from cyclescope.model.facts import (
     HIGH,
     MEDIUM,
     Addressed,
+    AddressMade,
     CoreAnswer,
     More,
     addressed_subject,
     constants_alone,
+    later_subject,
     stacked_constant,
 )
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.code import CHAIN_PLACE, instruction
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS
 from cyclescope.probe.question import ProbeCase, Readings, Unresolved
@@ -100,6 +105,32 @@ def test_constants_alone_are_timed_each():
     assert [(point.part, point.count, len(point.lines)) for point in case.points] == [("asked", 8, 8)]
     found = PROBES["addressing"].judge(case, Readings({("asked", 0): Interval(0.55, 0.56)}, {}))
     assert (found.answer, found.value.value) == (CoreAnswer.VALUE, pytest.approx(0.555))
+
+
+@pytest.mark.parametrize(
+    ("end", "made", "text", "code"),
+    [
+        ("base", "INDEXED", "[rsi+rcx]", "488b340e"),
+        ("index", "INDEXED", "[rcx+rsi]", "488b3431"),
+        ("base", "DISPLACED", "[rsi+rcx+64]", "488b740e40"),
+        ("index", "SCALED", "[rcx+rsi*2]", "488b3471"),
+        ("base", "SCALED_DISPLACED", "[rsi+rcx*2+64]", "488b744e40"),
+        ("index", "SCALED_DISPLACED", "[rcx+rsi*2+64]", "488b747140"),
+    ],
+)
+def test_loads_by_any_address_get_the_pointer_of_the_next(end, made, text, code):
+    subject = later_subject(end, AddressMade[made])
+    case = next(one for one in PROBES["addressing"].cases("x86-64") if one.subject == subject)
+    asked, plain = case.points
+    load = instruction(load_table("x86-64"), asked.lines[0])
+    assert (load.text, load.code.hex()) == (f"mov rsi, qword ptr {text}", code)
+    held = dict(asked.setting.numbers) | {n: FIRST_WINDOW + at for n, at in asked.setting.pointers}
+    base, index = load.registers[-1], load.index
+    assert (held[base] + load.scale * held[index] + load.displacement) % 2**64 == FIRST_WINDOW + CHAIN_PLACE
+    assert asked.setting.stored == ((CHAIN_PLACE, 0),)
+    found = {("asked", 0): Interval(5.98, 6.02), ("plain", 0): Interval(4.99, 5.01)}
+    assert PROBES["addressing"].judge(case, Readings(found, {})).value.value == pytest.approx(1.0)
+    assert plain.setting == asked.setting
 
 
 def test_units_are_the_limit_on_cores_with_a_third_more_slots():
