@@ -52,7 +52,7 @@ _MOST = 0.05  # relative error: more would not tell 3 accesses a cycle from 2.5
 _QUICK = (0, 8, 32, 64)
 _POINTED = 512  # bytes from the data to where a stored pointer leads
 _OPERATION = {"x86-64": "CMP (R64, M64): h p"}  # that only flags depend on
-_ADDITION = {"x86-64": "LEA_B_D8 (R64): a p +8"}  # of a register that nothing changes
+_ADDITION = {"x86-64": "LEA_B_D32 (R64): a p +512"}  # long, so that fetching is no limit
 _PLACED_BY = f"{SOME[1:]}D"  # registers that every form takes as a base; a is what is stored
 
 

@@ -12,11 +12,14 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.found import WIDE_BITS, measured_behaviour
 from cyclescope.model.facts import (
+    BANKS,
+    BESIDE_LOADS,
     LOOPED,
     CoreAnswer,
     MemoryWay,
     WideLoad,
     beside_stores,
+    loads_and_additions,
     wide_loads,
     wide_stores,
 )
@@ -97,6 +100,16 @@ def test_what_drawn_cores_do_not_forward():
     score = scored(FORWARDING, cores)
     assert not score.wrong, f"seed {SEED}: {score.wrong}"
     assert score.stated >= 0.9, f"seed {SEED}: {score}"
+
+
+def test_loads_beside_additions_are_no_question_of_fetching():
+    """A Zen 5 gets fewer than eight instructions of 3 and 4 bytes in a cycle, and eight of 5."""
+    assembler = Assembler(load_table(X86))
+    for pair in BESIDE_LOADS:
+        asked = (case for case in PROBES[BANKS].cases(X86) if case.subject == loads_and_additions(*pair))
+        body = assembler.kernel(next(asked).points[0].lines, 0).body
+        additions = [len(one.code) for one in body if not one.form.accesses]
+        assert sum(len(one.code) for one in body) >= 5 * min(len(body), 2 * len(additions)), pair
 
 
 def test_where_everything_is_forwarded_nothing_is_told():
