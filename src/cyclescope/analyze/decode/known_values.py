@@ -206,6 +206,11 @@ def keeps_value(op: Operand) -> bool:
     return not op.read and op.width >= 32
 
 
+def is_overwritten(op: Operand) -> bool:
+    """Whether an operand is a register whose old value the instruction does not look at."""
+    return op.is_register and op.write and not op.read
+
+
 def implied_amount(op: Operand) -> int:
     """Bytes that AArch64 increases a base by where the register for it is the zero register: `GPR64pi16`."""
     return int(op.cls.removeprefix(AMOUNT))

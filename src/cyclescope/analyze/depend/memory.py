@@ -21,6 +21,7 @@ from cyclescope.analyze.decode.known_values import (
     Terms,
     Value,
     implied_amount,
+    is_overwritten,
     keeps_value,
 )
 from cyclescope.analyze.depend.compiled.passages import MemoryFound
@@ -229,7 +230,9 @@ class _Search:
     def _inputs(self, step: Followed, seen: OperandsSeen) -> tuple[object, ...]:
         """All that the results of an instruction depend on: the same whenever these are the same."""
         read = tuple([self._values.register(location) for location in step.line.reads])
-        return seen.form.id, step.line.instruction.immediates, read, seen.operands
+        both = zip(seen.form.operands, seen.operands, strict=True)
+        operands = tuple([None if is_overwritten(op) else value for op, value in both])
+        return seen.form.id, step.line.instruction.immediates, read, operands
 
     # --- accesses --------------------------------------------------------------------------------
 

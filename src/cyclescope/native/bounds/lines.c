@@ -31,7 +31,7 @@ static void read_operand(struct numbers *n, const struct lines *l, struct line_o
 {
     op->seen = within(n, SEEN_NOTHING, SEEN_IMMEDIATE);
     op->location = location_in(n, l, op->seen == SEEN_REGISTER ? 0 : NONE);
-    op->flags = within(n, 0, 2 * OPERAND_AMOUNT - 1);
+    op->flags = within(n, 0, 2 * OPERAND_UNREAD - 1);
     op->width = within(n, 0, MOST_WIDTH);
     op->amount = within(n, 0, MOST_WIDTH);
     op->address = NONE;

@@ -72,7 +72,7 @@ static const struct value *unknown_of(struct knowledge *k, const struct sight *s
     for (int32_t n = 0; n < line->operand_count; n++) {
         add_to_key(k, line->operands[n].has_immediate);
         add_to_key(k, line->operands[n].immediate);
-        add_value_to_key(k, s->operands[n]);
+        add_value_to_key(k, line->operands[n].flags & OPERAND_UNREAD ? NULL : s->operands[n]);
     }
     for (int32_t n = 0; n < line->read_count; n++)
         add_value_to_key(k, read[n]);

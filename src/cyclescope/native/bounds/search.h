@@ -60,7 +60,8 @@ void store_value(struct knowledge *k, const struct value *address, const struct 
 
 /* lines.c: instructions as numbers */
 enum { SEEN_NOTHING, SEEN_MEMORY, SEEN_REGISTER, SEEN_ZERO, SEEN_IMMEDIATE };
-enum { OPERAND_MEMORY = 1, OPERAND_IMPLICIT = 2, OPERAND_ROLE = 4, OPERAND_IMMEDIATE = 8, OPERAND_AMOUNT = 16 };
+enum { OPERAND_MEMORY = 1, OPERAND_IMPLICIT = 2, OPERAND_ROLE = 4, OPERAND_IMMEDIATE = 8, OPERAND_AMOUNT = 16,
+       OPERAND_UNREAD = 32 };
 
 struct line_operand {
     int32_t seen, location, flags, width;

@@ -188,6 +188,7 @@ def test_the_stack(text, cycles):
         ("mov [rdi], rax; sub rdi, -16; mov rax, [rdi - 16]; mov rbx, [rdi]", FORWARD),
         ("shl rcx, 3; mov [rdi + rcx], rax; mov rax, [rdi + rcx]", FORWARD),
         ("movzx ecx, bl; mov [rdi + rcx*8], rax; mov rax, [rdi + rcx*8]", FORWARD),
+        ("movzx esi, byte ptr [rbp - 8]; mov rax, [rsi]; mov [rsi], rax", FORWARD),  # whatever ESI was
         ("imul rcx, rcx; mov [rdi + rcx*8], rax; mov rax, [rdi + rcx*8 + 8]", 3),
         ("mov rsi, [rbp - 8]; mov [rsi], rax; mov rdx, [rbp - 8]; mov rax, [rdx]", FORWARD),
         ("mov [rbp - 8], rdi; mov rsi, [rbp - 8]; mov [rsi], rax; mov rax, [rdi]", FORWARD),

@@ -15,6 +15,7 @@ from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
 from cyclescope.analyze.decode.kept import Kept
 from cyclescope.analyze.decode.known_values import (
     implied_amount,
+    is_overwritten,
     keeps_value,
     rule_of,
     stack_change,
@@ -250,6 +251,7 @@ class _FormNumbers(NamedTuple):
 def _operand(op: Operand) -> _Operand:
     amount = op.cls.startswith(AMOUNT)
     flags = op.is_memory | op.implicit << 1 | bool(op.role) << 2 | (op.kind == "immediate") << 3 | amount << 4
+    flags |= is_overwritten(op) << 5
     rest = flags, op.width, implied_amount(op) if amount else 0
     return _Operand(op.is_memory, op.is_register and bool(op.file), rest)
 
