@@ -60,11 +60,12 @@ def branches(costs: Sequence[PlacedCost], loop: bool) -> float:
 def code_lines(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | None, later: int = 0) -> float:
     """Cycles in which a loop gets the lines that its code lies in, 0 where they are not known to limit it.
 
-    The code is so many bytes `later` than its addresses say.
+    Lines hold instructions, whatever slots the renamer or microcode adds to one. The code is so many bytes
+    `later` than its addresses say.
     """
     if lines is None or not block.loop or len(block) != len(costs):
         return 0.0
-    slots = [(len(one.code), placed.slots) for one, placed in zip(block, costs, strict=True)]
+    slots = [(len(one.code), min(placed.slots, 1.0)) for one, placed in zip(block, costs, strict=True)]
     return lines.cycles(block.instructions[0].address + later, slots, [one.constants for one in block])
 
 

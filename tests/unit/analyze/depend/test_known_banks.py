@@ -308,6 +308,14 @@ def test_loops_wait_for_lines_of_code(text, loop, cycles):
     assert predicted(text, *IN_LINES, loop=loop).bounds.get("code_lines") == cycles
 
 
+@pytest.mark.parametrize(("times", "cycles"), [(5, None), (6, 3)])
+def test_lines_hold_instructions_however_many_slots_these_take(times, cycles):
+    """A SHRD by CL of a Zen 5 takes six slots, and six of it and a branch are got as seven NOPs are."""
+    machine = changed(measured(*IN_LINES), SHRD_R64_R64_CL={"slots": 6.0})
+    found = predicted("shrd rax, rbx, cl\n" * times + "jne 0", loop=True, machine=machine)
+    assert found.bounds["front_end"] >= 6 * times / 4 and found.bounds.get("code_lines") == cycles
+
+
 MOVED = Fact(FUSION, fused_subject("MOV_89 (R64, R64)", "ADD_01 (R64, R64)"), CoreAnswer.FUSED)
 
 
