@@ -35,7 +35,7 @@ from cyclescope.measure.sessions import PROBE
 from cyclescope.measure.store import Store
 from cyclescope.model.check import impossible_forms
 from cyclescope.model.facts import SCHEDULER, Fact
-from cyclescope.model.machine import ASSUMED, MEASURED, Core, FormCost, MachineModel, Provenance
+from cyclescope.model.machine import ASSUMED, MEASURED, Core, FormCost, Halves, MachineModel, Provenance
 from cyclescope.remarks.model import Cost, Origin
 from cyclescope.remarks.remark import LISTED, NOTHING, Remark, together
 from cyclescope.remarks.timing import Cause, Idiom
@@ -290,7 +290,11 @@ def core_of_mixes(ports: PortBuilder | None, verdicts: Verdicts | None) -> dict[
         return {}
     sets = ports.structure.sets
     turns = sorted({tuple(sorted(sets[name])) for name in verdicts.in_turn if name in sets})
-    return {"evenness": verdicts.evenness, "in_turn": tuple(turns)}
+    found: dict[str, Any] = {"evenness": verdicts.evenness, "in_turn": tuple(turns)}
+    if verdicts.halves is not None and {*verdicts.halves[:2]} <= sets.keys():
+        first, second, astray = verdicts.halves
+        found["halves"] = Halves(tuple(sorted(sets[first])), tuple(sorted(sets[second])), astray)
+    return found
 
 
 def _latency(costs: Mapping[str, FormCost], form: InstructionForm, source: str, target: str) -> float:

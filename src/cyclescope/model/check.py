@@ -30,7 +30,6 @@ from cyclescope.model.machine import (
     Operation,
     Provenance,
     Wakeup,
-    Writeback,
 )
 
 TOLD = 3  # defects in an error of one line
@@ -180,8 +179,6 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
     if core.wakeup is not None:
         yield from _wakeup_problems(core.wakeup, port_count)
     yield from _dealt_problems(core, port_count)
-    if core.writeback is not None:
-        yield from _writeback_problems(core, core.writeback, port_count)
     for scheduler in core.schedulers:
         place = f"core.schedulers: {shown(scheduler.name)}"
         yield from _name_problems("core.schedulers", scheduler.name)
@@ -192,8 +189,12 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
 def _dealt_problems(core: Core, port_count: int) -> Iterator[str]:
     if core.ahead and not core.single:
         yield "core.ahead: needs core.single"
-    for field, ports in (("single", core.single), ("rotating", core.rotating)):
-        if not ports:
+    early = {"single": core.single or None, "rotating": core.rotating or None}
+    if core.writeback is not None:
+        early["writeback"] = core.writeback.ports
+        yield from _outside("core.writeback: patience", core.writeback.patience, limits.PATIENCE)
+    for field, ports in early.items():
+        if ports is None:
             continue
         yield from _port_problems(f"core.{field}", ports, port_count)
         if core.binding in ("", IDEAL):
@@ -201,13 +202,10 @@ def _dealt_problems(core: Core, port_count: int) -> Iterator[str]:
     if len(core.in_turn) > limits.PORTS:
         yield f"core.in_turn: {len(core.in_turn)}, more than {limits.PORTS}"
     yield from (line for some in core.in_turn for line in _port_problems("core.in_turn", some, port_count))
-
-
-def _writeback_problems(core: Core, writeback: Writeback, port_count: int) -> Iterator[str]:
-    yield from _port_problems("core.writeback: ports", writeback.ports, port_count)
-    yield from _outside("core.writeback: patience", writeback.patience, limits.PATIENCE)
-    if core.binding in ("", IDEAL):
-        yield f"core.writeback: needs a binding of ports at dispatch, not {shown(core.binding)!r}"
+    if core.halves is not None:
+        yield from _outside("core.halves: astray", core.halves.astray, limits.EVENNESS)
+        for some in (core.halves.first, core.halves.second, core.halves.both):
+            yield from _port_problems("core.halves", some, port_count)
 
 
 def _wakeup_problems(wakeup: Wakeup, port_count: int) -> Iterator[str]:

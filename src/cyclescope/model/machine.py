@@ -98,6 +98,23 @@ class Writeback(msgspec.Struct, frozen=True, omit_defaults=True):
     crossing: bool = False
 
 
+class Halves(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Two sets of ports (indices) between which operations are dealt, whichever is free.
+
+    An operation that may use the ports of both, or `first` alone, gets the set that the operation before it
+    did not get, but for the share `astray` of them; one that may use `second` alone gets that.
+    """
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    astray: float = 0.0
+
+    @property
+    def both(self) -> tuple[int, ...]:
+        """The ports of both, in order."""
+        return tuple(sorted((*self.first, *self.second)))
+
+
 class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     """Properties of a core as a whole; 0 where they are not known.
 
@@ -141,6 +158,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     rotating: tuple[int, ...] = ()
     evenness: float = 0.0
     in_turn: tuple[tuple[int, ...], ...] = ()
+    halves: Halves | None = None
 
 
 class Width(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from cyclescope.model.binding import Loads, port_bound
-from cyclescope.model.machine import Core, FormCost, Operation
+from cyclescope.model.machine import Core, FormCost, Halves, Operation
 
 
 def notation(operations: Sequence[Operation], ports: Sequence[str]) -> str:
@@ -79,6 +79,35 @@ def turn_throughput(operations: Sequence[Operation], ports: tuple[int, ...]) -> 
             busy[number % len(ports)] += op.cycles
             number += 1
     return max(busy) / len(ports)
+
+
+def halves_throughput(operations: Sequence[Operation], halves: Halves) -> float:
+    """Cycles of the fuller of two sets of ports between which operations go to and fro.
+
+    The operations are in the order of a loop's instructions; what the last one got counts for the first.
+    """
+    second, both = {*halves.second}, {*halves.both}
+    some = [
+        ({*op.ports} <= second, op.cycles)
+        for op in operations if both.issuperset(op.ports) for _ in range(round(op.count))
+    ]  # fmt: skip
+    at, slope = (
+        0.0,
+        1.0,
+    )  # how likely the second set is, of an operation after that of the one before the first
+    for own, _ in some:
+        at, slope = _other(at, own, halves.astray), 0.0 if own else slope * (2 * halves.astray - 1)
+    likely, busy = (at / (1 - slope) if slope < 1 else 0.5), [0.0, 0.0]
+    for own, cycles in some:
+        likely = _other(likely, own, halves.astray)
+        busy[0] += cycles * (1 - likely)
+        busy[1] += cycles * likely
+    return max(busy[0] / len(halves.first), busy[1] / len(halves.second))
+
+
+def _other(likely: float, own: bool, astray: float) -> float:
+    """How likely the second set is for an operation, from how likely it was for the one before."""
+    return 1.0 if own else (1 - likely) * (1 - astray) + likely * astray
 
 
 def issue_throughput(cost: FormCost, core: Core) -> tuple[float, str] | None:

@@ -6,7 +6,8 @@ explains, and whatever keeps a form from running faster than it does alone. A mi
 its fullest resource lets it. To the front end belongs that some ports get one operation in a cycle at most
 (`Core.single`). On a core that deals out ports before it knows which will be free it takes
 longer, by some part of what an even use of the ports would take more (`Core.evenness`), or as long as the
-fullest port of a set whose ports operations get in turn, however long they keep them (`Core.in_turn`).
+fullest port of a set whose ports operations get in turn, however long they keep them (`Core.in_turn`), or as
+the fuller of two sets between which they go to and fro (`Core.halves`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from collections.abc import Mapping
 
 from cyclescope.model.dispatch_cycles import Dispatched, Ports, dispatch_cycles, single_cycles
 from cyclescope.model.machine import FormCost, MachineModel, Operation
-from cyclescope.model.ports import even_throughput, port_set, port_throughput, turn_throughput
+from cyclescope.model.ports import (
+    even_throughput,
+    halves_throughput,
+    port_set,
+    port_throughput,
+    turn_throughput,
+)
 
 SLOTS_OF_ALL = "front end"
 
@@ -43,9 +50,12 @@ def _bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float] |
 
 
 def _in_turn(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float]:
-    """Cycles of the fullest port of each set that is dealt out in turn."""
-    operations = _operations(model, mix) or ()
-    return {port_set(some, model.ports): turn_throughput(operations, some) for some in model.core.in_turn}
+    """Cycles of the fullest port of each set that is dealt out in turn, and of the fuller of two halves."""
+    core, operations = model.core, _operations(model, mix) or ()
+    found = {port_set(some, model.ports): turn_throughput(operations, some) for some in core.in_turn}
+    if core.halves:
+        found[port_set(core.halves.both, model.ports)] = halves_throughput(operations, core.halves)
+    return found
 
 
 def busy_resources(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float]:
@@ -64,7 +74,7 @@ def resource_throughput(model: MachineModel, mix: Mapping[str, float]) -> tuple[
     """Cycles that a mix takes by its fullest resource, and which it is; None where a form is not known.
 
     Several forms together take longer by what an even use of the ports adds; of one alone that was measured,
-    and ports of which each gets one operation in a cycle are known to be used as well as that lets them.
+    and of ports of which each gets one operation in a cycle, and of halves, it is known how they are used.
     """
     bounds = _bounds(model, mix)
     if bounds is None:
@@ -72,8 +82,9 @@ def resource_throughput(model: MachineModel, mix: Mapping[str, float]) -> tuple[
     name = max(bounds, key=bounds.__getitem__)
     cycles, turns = bounds[name], _in_turn(model, mix)
     if model.core.evenness and len(mix) > 1:
-        single = {*model.core.single}
-        even = even_throughput(op for op in _operations(model, mix) or () if not single.issuperset(op.ports))
+        known = ({*model.core.single}, {*(model.core.halves.both if model.core.halves else ())})
+        every = _operations(model, mix) or ()
+        even = even_throughput(op for op in every if not any(some.issuperset(op.ports) for some in known))
         cycles = more_evenly(cycles, even, model.core.evenness)
     turn = max(turns, key=turns.__getitem__, default=name)
     return (turns[turn], turn) if turns.get(turn, 0.0) > cycles else (cycles, name)

@@ -17,6 +17,7 @@ from cyclescope.report.words import (
     borrowing,
     calibration_lines,
     counted,
+    halves_text,
     rotating_text,
     single_text,
     wakeup_text,
@@ -99,19 +100,26 @@ def _front_end(model: MachineModel) -> Iterable[tuple[str, str]]:
         yield "scheduler", BINDING_TEXTS[core.binding]
     if core.wakeup:
         yield "", wakeup_text(core.wakeup, model.ports)
-    if core.single:
-        yield "", single_text(core.single, model.ports, core.ahead)
-    if core.writeback:
-        yield "", writeback_text(core.writeback, model.ports)
-    if core.rotating:
-        yield "", rotating_text(core.rotating, model.ports)
-    for ports in core.in_turn:
-        yield "", f"{port_set(ports, model.ports)} are dealt out in turn to what has just these ports"
-    if core.evenness:
-        yield "mixes", f"{core.evenness:.1%} of the way from the best use of their ports to an even one"
+    yield from _dealing(core, model.ports)
     if core.nops != 1:
         shared = f"{core.nops} next to each other share a slot" if core.nops else "take no slot"
         yield "NOPs", shared
+
+
+def _dealing(core: Core, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """How operations get their ports, beside what is said of all."""
+    if core.single:
+        yield "", single_text(core.single, names, core.ahead)
+    if core.writeback:
+        yield "", writeback_text(core.writeback, names)
+    if core.rotating:
+        yield "", rotating_text(core.rotating, names)
+    for ports in core.in_turn:
+        yield "", f"{port_set(ports, names)} are dealt out in turn to what has just these ports"
+    if core.halves:
+        yield "", halves_text(core.halves, names)
+    if core.evenness:
+        yield "mixes", f"{core.evenness:.1%} of the way from the best use of their ports to an even one"
 
 
 def _core(model: MachineModel) -> Iterable[str]:

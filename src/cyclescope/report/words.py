@@ -15,6 +15,7 @@ from cyclescope.model.machine import (
     ROUND_ROBIN,
     STATIC,
     Borrowed,
+    Halves,
     MachineModel,
     Wakeup,
     Writeback,
@@ -159,6 +160,13 @@ def writeback_text(writeback: Writeback, names: Sequence[str]) -> str:
 def rotating_text(rotating: Sequence[int], names: Sequence[str]) -> str:
     """Which ports take operations in turn."""
     return f"{port_set(rotating, names)} take operations in turn, those first for which none waits"
+
+
+def halves_text(halves: Halves, names: Sequence[str]) -> str:
+    """Between which ports operations go to and fro."""
+    first, second = port_set(halves.first, names), port_set(halves.second, names)
+    astray = f", but for {halves.astray:.1%} of them" if halves.astray else ""
+    return f"{first} and {second} are dealt out by turns to what is not for {second} alone{astray}"
 
 
 def wakeup_text(wakeup: Wakeup, names: Sequence[str]) -> str:

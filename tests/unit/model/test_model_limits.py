@@ -19,6 +19,7 @@ from cyclescope.model.machine import (
     STATIC,
     Core,
     FormCost,
+    Halves,
     MachineModel,
     Operation,
     Provenance,
@@ -198,6 +199,16 @@ def test_ports_that_are_dealt_out_in_turn_are_there(sets, said):
     assert found is None if said is None else found.startswith(said)
 
 
+@pytest.mark.parametrize(("halves", "said"), [
+    (Halves((0,), (1,), 0.5), None), (Halves((0,), (99,)), "core.halves: [99] do not exist"),
+    (Halves((), (1,)), "core.halves: none"), (Halves((0,), (0,)), "core.halves: [0, 0] repeat"),
+    (Halves((0,), (1,), 1.01), "core.halves: astray"),
+])  # fmt: skip
+def test_halves_that_are_dealt_out_by_turns_are_there_and_apart(halves, said):
+    found = next(problems(model({"halves": halves})), None)
+    assert found is None if said is None else found.startswith(said)
+
+
 def test_single_ports_are_there_and_chosen_at_dispatch():
     assert not list(problems(model({"single": (0,), "binding": STATIC})))
     for core, said in (
@@ -221,7 +232,7 @@ def test_ports_that_write_one_result_are_there_and_chosen_at_dispatch():
     assert not list(problems(model({"writeback": Writeback((0,), 7), "binding": STATIC})))
     for core, said in (
         ({"writeback": Writeback((0,))}, "core.writeback: needs a binding of ports at dispatch"),
-        ({"writeback": Writeback((99,)), "binding": STATIC}, "core.writeback: ports: [99] do not exist"),
+        ({"writeback": Writeback((99,)), "binding": STATIC}, "core.writeback: [99] do not exist"),
         ({"writeback": Writeback((0,), 8), "binding": STATIC}, "core.writeback: patience"),
     ):
         assert next(problems(model(core))).startswith(said)

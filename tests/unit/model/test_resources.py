@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
-from cyclescope.model.ports import resource_ports
+from cyclescope.model.machine import MEASURED, Core, FormCost, Halves, MachineModel, Operation, Provenance
+from cyclescope.model.ports import halves_throughput, resource_ports
 from cyclescope.model.resources import SLOTS_OF_ALL, mix_throughput, resource_bounds, resource_throughput
 
 ADD = FormCost(1, (Operation((0, 1)),), throughput=0.5, resources={"p01": 1})
@@ -123,6 +123,27 @@ def test_ports_that_are_dealt_out_in_turn_are_as_busy_as_the_fullest(order, cycl
     assert max(resource_bounds(model, mix).values()) == pytest.approx(cycles)
     evenly = msgspec.structs.replace(model, core=Core(6, in_turn=((0, 1),), evenness=1.0))
     assert resource_throughput(evenly, mix)[0] == pytest.approx(max(cycles, 4 / 3 if order == "XXL" else 0.0))
+
+
+@pytest.mark.parametrize(("order", "astray", "cycles"), [
+    ("s", 0.0, 0.25), ("ss", 0.0, 0.5), ("sss", 0.0, 0.75), ("v", 0.0, 0.5), ("sv", 0.0, 0.5),
+    ("ssv", 0.0, 1.0), ("svsv", 0.0, 1.0), ("ssvv", 0.0, 1.5), ("svvsvv", 0.0, 2.0), ("ssvvvv", 0.0, 2.5),
+    ("st", 0.0, 0.5), ("tv", 0.0, 0.5), ("ttv", 0.0, 1.0), ("svWv", 0.0, 1.5), ("WWv", 0.0, 1.5),
+    ("sv", 0.125, 0.5625), ("ssv", 0.125, 0.953125), ("ss", 0.125, 0.5), ("sv", 0.5, 0.75),
+    ("ssvv", 0.5, 1.5), ("sa", 0.0, 0.25), ("sav", 0.0, 0.5),
+])  # fmt: skip
+def test_ports_that_are_dealt_out_by_turns_are_as_busy_as_the_fuller_half(order, astray, cycles):
+    """Loads and stores of a Zen 5: any unit, those of vectors, of stores; W keeps one for two cycles."""
+    ports = {"s": Operation((0, 1, 2, 3)), "v": Operation((2, 3)), "t": Operation((0, 1)),
+             "W": Operation((0, 1, 2, 3), 1, 2.0), "a": Operation((4,), 1, 0.01)}  # fmt: skip
+    halves = Halves((0, 1), (2, 3), astray)
+    assert halves_throughput([ports[kind] for kind in order], halves) == pytest.approx(cycles)
+    forms = {f"{kind}{n}": FormCost(1, (ports[kind],)) for n, kind in enumerate(order)}
+    core = Core(64, halves=halves, evenness=1.0)
+    model = MachineModel("toy", "x86-64", Provenance(MEASURED), core, tuple("01234"), forms)
+    mix = dict.fromkeys(forms, 1.0)
+    assert resource_throughput(model, mix) == (pytest.approx(cycles), "p0123")
+    assert resource_bounds(model, mix)["p0123"] == pytest.approx(cycles)
 
 
 def test_a_shared_unit_adds_up():

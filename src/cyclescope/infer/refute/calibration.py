@@ -69,8 +69,8 @@ class Verdicts(msgspec.Struct, frozen=True):
     `units` are the units that mixes proved, with the forms that take them; `doubted` the confidence that is
     left to forms because too many mixes with others of their kind do not hold or are not predicted; `uneven`
     and `late` how much of what forms cost others mixes show (`Shares`), and `evenness` how far they are from
-    the best use of the ports to an even one, and `in_turn` the classes whose ports they show to be dealt out
-    in turn.
+    the best use of the ports to an even one, `in_turn` the classes whose ports they show to be dealt out in
+    turn, and `halves` the two between whose ports operations go to and fro, with what share goes astray.
     """
 
     claims: int
@@ -82,6 +82,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     evenness: float = 0.0
     late: float = HALFWAY
     in_turn: tuple[str, ...] = ()
+    halves: tuple[str, str, float] | None = None
 
     @property
     def shares(self) -> Shares:

@@ -15,19 +15,20 @@ import msgspec
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.front_end import FREE
 from cyclescope.infer.ports.resources import UNTOLD, Shares, dealt_out, port_resources, with_resources
+from cyclescope.infer.refute.halves import EIGHTHS, DealtMix, by_halves, dealt_by_turns, undecided_halves
 from cyclescope.infer.refute.kinds import FEWEST_FORMS, MOST_FORMS, MOSTLY, PROVED
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
 from cyclescope.model.calibration import ENOUGH, NEAR
 from cyclescope.model.dispatch_cycles import dispatch_cycles
-from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
+from cyclescope.model.facts import LOW
+from cyclescope.model.machine import MEASURED, Core, FormCost, Halves, MachineModel, Operation, Provenance
 from cyclescope.model.ports import even_throughput
 from cyclescope.model.resources import busy_resources, more_evenly
 
 SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
 _WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
-EIGHTHS = 8  # steps in which what accesses take of each other, and ports, is tried, from none to all
 TRIES = 3  # mixes for which a form is dealt before it goes without
 
 
@@ -36,7 +37,7 @@ class MixModel:
 
     `usages` are those of all forms, `without` the units to leave out. `shares` is how much counts of what
     forms cost others beyond their micro-operations, `evenness` how far mixes are from the best use of the
-    ports to an even one.
+    ports to an even one, `halves` the ports between whose halves operations go to and fro.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class MixModel:
         self._without = without
         self.shares = UNTOLD
         self.evenness = 0.0
+        self.halves: Halves | None = None
         self.facts = builder.facts
         self.usages = usages
         self._late = frozenset(form for form, usage in usages.items() if usage.late)
@@ -128,27 +130,58 @@ class MixModel:
         return found
 
     def fitted(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> MixModel:
-        """The same model with as much of what forms cost each other as fits mixes best, kind by kind, then of
-        what ports that are dealt out evenly would.
+        """The same model with halves of ports, as much of what forms cost each other as fits mixes best, kind
+        by kind, and then of what ports that are dealt out evenly would.
 
         Each mix is given with its measured cycles; only those count that take something else by it. Of how
         evenly ports are used a few mixes say nothing, and most that are predicted decide: one that is not may
         be off by anything.
         """
         found, shares = copy(self), [step / EIGHTHS for step in range(EIGHTHS + 1)]
+        if self._builder.blind:
+            found.halves = dealt_by_turns(self._dealt(measured), self.facts.structure.sets.values())
         telling = [(mix, cycles) for mix, cycles in measured if self._depends_on_order(mix)]
         if telling:
             forms = {form: self._model.forms[form] for mix, _ in telling for form in mix}
+            told = {"uneven": [0.0]} if found.halves else {}  # what accesses take of each other is known then
             for field in Shares._fields:
-                ways = [found.shares._replace(**{field: share}) for share in shares]
-                misses = {way: self._misses(forms, telling, way) for way in ways}
+                ways = [found.shares._replace(**{field: share}) for share in told.get(field, shares)]
+                misses = {way: found._misses(forms, telling, way) for way in ways}
                 found.shares = min(ways, key=lambda way: (misses[way], way != found.shares))
             found._model = self._made(found.shares)
             vars(found).pop("_takers", None)
         if self._builder.blind and len(measured) >= ENOUGH:
-            ends = [(cycles, found.cycles(mix), self._evenly(mix)) for mix, cycles in measured]
+            ends = [(cycles, found.cycles(mix), found._even(mix)) for mix, cycles in measured]
             found.evenness = max(shares, key=lambda share: _predicted(ends, share))
         return found
+
+    def _dealt(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> list[DealtMix]:
+        """Mixes of sure forms with what they take where forms cost others nothing beyond their operations."""
+        least, _ = self._ends
+        sure = (one for one in measured if all(self.usages[form].confidence != LOW for form in one[0]))
+        some = ((mix, cycles, self._bound(least, mix)) for mix, cycles in sure)
+        return [DealtMix(self._operations(mix), cycles, bound) for mix, cycles, bound in some if bound]
+
+    def undecided_halves(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> list[Halves]:
+        """Halves of ports of which mixes do not tell whether operations go to and fro between them."""
+        if not self._builder.blind:
+            return []
+        return undecided_halves(self._dealt(measured), self.facts.structure.sets.values())
+
+    @property
+    def classes_in_halves(self) -> tuple[str, str, float] | None:
+        """The classes of these halves, whatever their ports are called, and what share goes astray."""
+        if self.halves is None:
+            return None
+        names = {tuple(sorted(some)): name for name, some in sorted(self.facts.structure.sets.items())}
+        return names[self.halves.first], names[self.halves.second], self.halves.astray
+
+    def _operations(self, forms: Iterable[str]) -> tuple[tuple[Operation, ...], ...]:
+        return tuple(self.usages[form].operations or () for form in forms)
+
+    def _in_halves(self, forms: Iterable[str]) -> float:
+        """Cycles that a mix takes of the fuller half of the ports that are dealt out so."""
+        return by_halves(self._operations(forms), self.halves) if self.halves else 0.0
 
     def _depends_on_order(self, mix: Sequence[str]) -> bool:
         least, most = self._in_any_order(mix)
@@ -162,7 +195,10 @@ class MixModel:
         model = msgspec.structs.replace(
             self._model, forms=costs, resources={**self._model.resources, **capacities}
         )
-        return sum(abs(cycles / (self._bound(model, mix) or math.inf) - 1) for mix, cycles in mixes)
+        made = (
+            (cycles, max(self._bound(model, mix) or math.inf, self._in_halves(mix))) for mix, cycles in mixes
+        )
+        return sum(abs(cycles / predicted - 1) for cycles, predicted in made)
 
     @property
     def kept_units(self) -> list[str]:
@@ -171,28 +207,36 @@ class MixModel:
 
     def cycles(self, forms: Sequence[str], without: frozenset[str] = frozenset()) -> float | None:
         """Least cycles of a mix, without some units; None where a form is not known."""
-        return self._bound(self._model, forms, without)
+        least = self._bound(self._model, forms, without)
+        return least and max(least, self._in_halves(forms))
 
     def predicted(self, forms: Sequence[str]) -> float | None:
         """Cycles of a mix with what ports that are dealt out evenly add; None where a form is not known."""
         least = self.cycles(forms)
-        return least and more_evenly(least, self._evenly(forms), self.evenness)
+        return least and more_evenly(least, self._even(forms), self.evenness)
 
     def span(self, forms: Sequence[str]) -> tuple[float, float] | None:
         """The least and the most cycles of a mix, as ports that are dealt out unevenly let it take."""
         least, most = self._in_any_order(forms)
         if least is None or most is None:
             return None
-        return least, max(least, most, self._evenly(forms) if self._builder.blind else 0.0)
+        if self._builder.blind:
+            most = max(most, self._evenly(forms), self._in_halves(forms))
+        return least, max(least, most)
 
     def _in_any_order(self, forms: Sequence[str]) -> tuple[float | None, float | None]:
         """The least and the most cycles of a mix by what accesses and late results take of others."""
         least, most = self._ends
         return self._bound(least, forms), self._bound(most, forms)
 
-    def _evenly(self, forms: Iterable[str]) -> float:
+    def _evenly(self, forms: Iterable[str], without: Container[int] = ()) -> float:
         """Cycles where each micro-operation goes to any of its ports as often, whichever are free."""
-        return even_throughput(op for form in forms for op in self.usages[form].operations or ())
+        every = (op for form in forms for op in self.usages[form].operations or ())
+        return even_throughput(op for op in every if not all(port in without for port in op.ports))
+
+    def _even(self, forms: Iterable[str]) -> float:
+        """The same of ports of which it is not known how else they are dealt out."""
+        return self._evenly(forms, self.halves.both if self.halves else ())
 
     def _bound(
         self, model: MachineModel, forms: Sequence[str], without: frozenset[str] = frozenset()
@@ -298,6 +342,16 @@ class MixDrawer:
                 pair = [self._table[name] for name in self._draw.sample(takers, 2)]
                 if self._works(pair) and not self._waiting(pair):
                     yield tuple(pair)
+
+    def of_halves(self, halves: Halves) -> Iterator[Forms]:
+        """Mixes that tell whether operations go to and fro between two halves of their ports."""
+        usages, kinds = self._model.usages, (halves.both, halves.second)
+        sure = {name: usages[name].operations or () for name in self._model.claimed
+                if usages[name].confidence != LOW}  # fmt: skip
+        with_ports = [[n for n, ops in sure.items() if any(op.ports == k for op in ops)] for k in kinds]
+        wanted = ENOUGH * MOST_FORMS // len(kinds)
+        some = [self._draw.sample(names, min(wanted, len(names))) for names in with_ports]
+        yield from self.dealt(list(dict.fromkeys([*some[0], *some[1]])))
 
     def beside(self, name: str, partners: Sequence[str], size: int = FEWEST_FORMS) -> Forms | None:
         """A mix of a form, twice in it, with some of its partners; None where there is none."""

@@ -102,7 +102,8 @@ class Refutation:
         yield from self._asked(drawer.of_units(), DRAWN_FIRST)
 
     def _rare(self) -> Iterator[Question]:
-        """Mixes of ports of few forms, until these say as much of them as what is believed of all forms.
+        """Mixes of ports of few forms, until these say as much of them as what is believed of all forms, and
+        of ports of which few mixes tell how they are dealt out.
 
         Half of each are any forms: a mix of rare ones alone would not tell which of them to blame.
         """
@@ -117,6 +118,8 @@ class Refutation:
             mixes = list(drawer.dealt(list(dict.fromkeys([*rare, *others]))))
             known += self._in_mixes([form.id for form in mix] for mix in mixes)
             yield from self._asked(mixes, DRAWN_FIRST)
+        for halves in self._model.undecided_halves([(trial.forms, trial.cycles) for trial in judge.trials]):
+            yield from self._asked(drawer.of_halves(halves), DRAWN_FIRST)
 
     def _in_mixes(self, mixes: Iterable[Iterable[str]]) -> Counter[str]:
         """In how many mixes forms of each set of ports are."""
@@ -164,6 +167,7 @@ class Refutation:
         verdicts = Verdicts(
             self._claims, refuted, {}, ClaimCalibration(), doubted,
             model.shares.uneven, model.evenness, model.shares.late, dealt_in_turn(model, judge),
+            model.classes_in_halves,
         )  # fmt: skip
         usages = {form: verdicts.lowered(form, usage) for form, usage in model.usages.items()}
         return model.with_confidence(usages), verdicts, judge

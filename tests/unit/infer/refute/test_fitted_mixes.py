@@ -32,6 +32,7 @@ def model(blind=False, beside=BESIDE, sets=SETS):
     looks = {"L": {"vector load": [Look(0.0, 0.02), Look(beside, 0.02, together=True)]}}
     form = SimpleNamespace(operands=[SimpleNamespace(is_memory=True)])
     facts = SimpleNamespace(
+        structure=Structure(3, sets),
         table=_Table(dict.fromkeys(ports, form)), renamed=frozenset(), confined={}, waits={},
         classes=SimpleNamespace(
             widths={name: len(some) for name, some in sets.items()}, files=dict.fromkeys(sets, frozenset("m"))
@@ -42,8 +43,8 @@ def model(blind=False, beside=BESIDE, sets=SETS):
     builder = SimpleNamespace(
         facts=facts,
         structure=Structure(3, sets),
-        names=tuple("012"),
-        memory=frozenset((0, 1, 2)),
+        names=tuple("0123"),
+        memory=frozenset(range(4)),
         blind=blind,
     )
     usages = {name: PortUsage(1.0, "", (Operation(some),), confidence="high") for name, some in ports.items()}
@@ -146,3 +147,21 @@ def test_the_front_end_is_that_of_the_better_order(many, cycles):
     some.facts.front_end.width, some.facts.front_end.whole, some.facts.front_end.throughputs = 6.0, True, {}
     usages = {name: PortUsage(slots, "-", ()) for name, slots in (("V", many), ("L", 1.0))}
     assert MixModel(some._builder, usages).cycles(["V", "L", "V"]) == pytest.approx(cycles)
+
+
+@pytest.mark.parametrize(("number", "cycles"), [(20, 1.5), (19, 1.0)])
+def test_halves_of_ports_that_mixes_prove_are_in_what_is_predicted(number, cycles):
+    """Loads and loads of vectors, two side by side of each: by turns one of two is in the way."""
+    halves = {"V": (2, 3), "S": (0, 1), "L": (0, 1, 2, 3)}
+    some = model(blind=True, beside=0.0, sets=halves)
+    usages = {
+        name: PortUsage(1.0, "", (Operation(ports),), confidence="high") for name, ports in halves.items()
+    }
+    made = MixModel(some._builder, usages)
+    fitted = made.fitted([(("L", "L", "V", "V"), 1.5)] * number)
+    assert fitted.cycles(("L", "L", "V", "V")) == pytest.approx(cycles)
+    assert fitted.span(("L", "L", "V", "V")) == pytest.approx((1.0, 1.5))
+    assert fitted.classes_in_halves == (("S", "V", 0.0) if number == 20 else None)
+    doubted = {name: msgspec.structs.replace(usage, confidence="low") for name, usage in usages.items()}
+    unsure = MixModel(some._builder, doubted).fitted([(("L", "L", "V", "V"), 1.5)] * 99)
+    assert unsure.halves is None, "mixes of forms whose ports are not sure tell nothing"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from contextlib import closing
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -118,6 +119,20 @@ def test_no_form_of_a_mix_waits_for_another(store, table, model):
         for name, part in parts.items():
             others = frozenset().union(*[other.writes for n, other in parts.items() if n != name])
             assert part.reads.isdisjoint(others)
+
+
+def test_mixes_that_tell_of_halves_have_sure_forms_for_both_and_for_one(store, table, model):
+    legal = store.legality()
+    mixes = MixPlanner(PortPlanner(Planner(table, lambda form: legal.get(form.id) == "ok")))
+    sure = {name: usage for name, usage in model.usages.items() if usage.confidence != "low"}
+    counts = Counter(op.ports for name in model.claimed if name in sure for op in sure[name].operations)
+    both, second = sorted((ports for ports, _ in counts.most_common(2)), key=len, reverse=True)
+    halves = SimpleNamespace(both=both, second=second)
+    drawn = list(MixDrawer(model, mixes, random.Random(5)).of_halves(halves))
+    kinds = Counter()
+    for name in (form.id for mix in drawn for form in mix):
+        kinds += Counter({op.ports for op in sure[name].operations} & {both, second})
+    assert min(kinds[both], kinds[second]) > 5
 
 
 def test_a_mix_is_put_together_once_for_what_asks_in_turn(store, table, model, monkeypatch):
