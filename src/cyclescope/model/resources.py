@@ -7,13 +7,14 @@ its fullest resource lets it. To the front end belongs that some ports get one o
 (`Core.single`). On a core that deals out ports before it knows which will be free it takes
 longer, by some part of what an even use of the ports would take more (`Core.evenness`), or as long as the
 fullest port of a set whose ports operations get in turn, however long they keep them (`Core.in_turn`), or as
-the fuller of two sets between which they go to and fro (`Core.halves`).
+the fuller of two sets between which they go to and fro (`Core.halves`). Where readers of a result are woken
+up before it is sure (`Core.wakeup`), those of flags take a port in vain.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cyclescope.model.dispatch_cycles import Dispatched, Ports, dispatch_cycles, single_cycles
 from cyclescope.model.machine import FormCost, MachineModel, Operation
@@ -26,6 +27,7 @@ from cyclescope.model.ports import (
 )
 
 SLOTS_OF_ALL = "front end"
+_FLAGS = "flags."  # with these names of operands begin
 
 
 def resource_bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float] | None:
@@ -46,7 +48,29 @@ def resource_bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, 
 def _bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float] | None:
     """The same in any order where no ports are dealt out in turn."""
     dispatched = _dispatched(model, mix)
-    return None if dispatched is None else {SLOTS_OF_ALL: dispatched, **busy_resources(model, mix)}
+    if dispatched is None:
+        return None
+    bounds = {SLOTS_OF_ALL: dispatched, **busy_resources(model, mix)}
+    if (wakeup := model.core.wakeup) and (name := port_set(wakeup.ports, model.ports)) in bounds:
+        bounds[name] += _in_vain([(model.forms[form], n) for form, n in mix.items()], wakeup.ports)
+    return bounds
+
+
+def _in_vain(mix: Sequence[tuple[FormCost, float]], ports: Ports) -> float:
+    """Cycles of ports that operations take before the flags are there that others of the mix write.
+
+    Where ports are full, each that a flag of the cycle before wakes up is taken to come too early, once.
+    """
+    there = [(cost, n) for cost, n in mix if any({*op.ports} <= {*ports} for op in cost.operations or ())]
+    written = {flag for cost, _ in there for flag in _flags_at_once(cost)}
+    early = sum(n for cost, n in there if any(pair.partition("->")[0] in written for pair in cost.latencies))
+    return early / len(ports)
+
+
+def _flags_at_once(cost: FormCost) -> set[str]:
+    """The flags that are there after a cycle, from the source that they wait for least."""
+    targets = ((pair.partition("->")[2], cycles) for pair, cycles in cost.latencies.items())
+    return {name for name, cycles in targets if name.startswith(_FLAGS) and round(cycles) <= 1}
 
 
 def _in_turn(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float]:

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyclescope.model.machine import MEASURED, Core, FormCost, Halves, MachineModel, Operation, Provenance
+from cyclescope.model.machine import (
+    MEASURED,
+    Core,
+    FormCost,
+    Halves,
+    MachineModel,
+    Operation,
+    Provenance,
+    Wakeup,
+)
 from cyclescope.model.ports import halves_throughput, resource_ports
 from cyclescope.model.resources import SLOTS_OF_ALL, mix_throughput, resource_bounds, resource_throughput
 
@@ -144,6 +153,32 @@ def test_ports_that_are_dealt_out_by_turns_are_as_busy_as_the_fuller_half(order,
     mix = dict.fromkeys(forms, 1.0)
     assert resource_throughput(model, mix) == (pytest.approx(cycles), "p0123")
     assert resource_bounds(model, mix)["p0123"] == pytest.approx(cycles)
+
+
+@pytest.mark.parametrize(("mix", "wakeup", "cycles"), [
+    ({"CMP": 1, "SET": 1}, (0, 1), 1.5), ({"CMP": 1, "SET": 1}, None, 1.0),
+    ({"CMP": 1, "SET": 2}, (0, 1), 2.5), ({"CMP": 1, "LEA": 1}, (0, 1), 1.0),
+    ({"LEA": 1, "SET": 1}, (0, 1), 1.0), ({"LATE": 1, "SET": 1}, (0, 1), 1.0),
+    ({"FCMP": 1, "SET": 3}, (0, 1), 1.5), ({"CMP": 1, "FSET": 1, "LEA": 1}, (0, 1), 1.0),
+    ({"CMP": 1, "CARRY": 1}, (0, 1), 1.0), ({"CMP": 1, "SET": 1}, (0, 1, 2), 1.0),
+])  # fmt: skip
+def test_what_a_flag_wakes_up_too_early_takes_a_port_in_vain(mix, wakeup, cycles):
+    """One operation of either of two ports each, FCMP and FSET of the third; SET and FSET read ZF."""
+    reads, writes = {"flags.ZF->op1": 1.0}, {"op1->flags.ZF": 1.0, "op2->flags.ZF": 5.0}
+    latencies = {
+        "CMP": writes, "SET": reads, "LEA": {"op2->op1": 1.0}, "LATE": {"op1->flags.ZF": 3.0},
+        "FCMP": writes, "FSET": reads, "CARRY": {"flags.CF->op1": 1.0},
+    }  # fmt: skip
+    forms = {
+        name: FormCost(1, (Operation((2,) if name[0] == "F" else (0, 1)),), some,
+                       resources={"p2": 1} if name[0] == "F" else {"p01": 1})
+        for name, some in latencies.items()
+    }  # fmt: skip
+    core = Core(6, wakeup=Wakeup(wakeup) if wakeup else None)
+    model = MachineModel(
+        "toy", "x86-64", Provenance(MEASURED), core, tuple("012"), forms, {"p01": 2.0, "p2": 1.0}
+    )
+    assert resource_throughput(model, mix)[0] == pytest.approx(cycles)
 
 
 def test_a_shared_unit_adds_up():
