@@ -17,7 +17,7 @@ from cyclescope.analyze.decode.instruments import Comment
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.analyze.read.attempt import INTEL_HEADER, Attempt
 from cyclescope.analyze.read.binary import Binary
-from cyclescope.analyze.read.disassembly import as_text, first_address
+from cyclescope.analyze.read.disassembly import as_text, placed_line
 from cyclescope.analyze.read.masm import is_masm, translated
 from cyclescope.analyze.read.objects import alignment, bases, pieces, references, symbol_address
 from cyclescope.analyze.read.program import SECTION_PLACES, Function, JumpTable, Program, Statement, moved
@@ -59,10 +59,11 @@ def text_program(text: str, source: str, isa: str = "", syntax: str = "", folder
 def disassembled_program(lines: Sequence[str], source: str, isa: str, syntax: str) -> Program:
     """The program of a disassembler's listing without bytes; errors as for `text_program`."""
     program = _written_program(as_text(lines), tuple(lines), source, isa, syntax, "", {})
-    first = first_address(lines)
-    if first is None or len(program.pieces) != 1 or not program.statements:
+    number, address = placed_line(lines) or (0, 0)
+    assembled = next((one.address for one in program.statements if one.line == number), None)
+    if assembled is None or len(program.pieces) != 1:
         return program
-    return moved(program, (first - program.statements[0].address) % SECTION_PLACES)  # lines count, not pages
+    return moved(program, (address - assembled) % SECTION_PLACES)  # lines count, not pages
 
 
 def lines_of(text: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ text is put so that an assembler takes it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,14 +20,15 @@ from cyclescope.isa.registry import instruction_set, instruction_sets
 
 _FORMAT = r"file format (?:elf64-|mach-o[ -]|coff-)?(?:{})"
 _SECTION = re.compile(r"Disassembly of section (\S+?):?\s*$")
-_HEADER = re.compile(r"([0-9a-f]{4,16}) <([^>\n]+)>:\s*$")
+_HEADER = re.compile(r"([0-9a-f]{4,16}) <(.+)>:\s*$")  # C++ names have such brackets, too
 _CODED = re.compile(
     r"\s*([0-9a-f]{1,16}):[ \t]+((?:[0-9a-f]{2} )*[0-9a-f]{2}|[0-9a-f]{8}|[0-9a-f]{4}) *"
     r"(?:(?:\t|  )[ \t]*(.*))?$"
 )
 _PLAIN = re.compile(r"\s*([0-9a-f]{1,16}):[ \t]+([a-z.(].*)$")
 _RELOCATION = re.compile(r"\s*[0-9a-f]+:[ \t]+R_\w+")
-_TARGET = re.compile(r"\b(?:0x)?([0-9a-f]{1,16}) <[^>]+>")
+_TARGET = re.compile(r"\b(?:0x)?([0-9a-f]{1,16}) <.+>")
+_LONG_NOP = re.compile(r"(?:data16 |[cdefgs]s )*nop[wl]?\s+\S")  # x86's padding
 _COMMENT = re.compile(r"[ \t]*(?:#|//)\s.*$")
 
 
@@ -152,18 +153,25 @@ def as_text(lines: Sequence[str]) -> list[str]:
     texts: list[str] = []
     named: set[str] = set()
     for number, part in enumerate(_sections(lines)):
-        known = {match[1] for line in part if (match := _PLAIN.match(line))}
-        texts += [_header(line, named) or _text_of(line, f".Lat{number}_", known) for line in part]
+        rows = [match[1] for line in part if (match := _plain(line))]
+        lengths = {one: int(following, 16) - int(one, 16) for one, following in pairwise([*rows, *rows[-1:]])}
+        texts += [_header(line, named) or _text_of(line, f".Lat{number}_", lengths) for line in part]
     return texts
 
 
-def first_address(lines: Sequence[str]) -> int | None:
-    """Where the code of a listing without bytes begins, None where it has several sections or none."""
-    if sum(_SECTION.match(line) is not None for line in lines) > 1:
-        return None
-    rows = (_PLAIN.match(line) for line in lines if not _RELOCATION.match(line))
-    first = next((row for row in rows if row), None)
-    return None if first is None or first[2].startswith((".", "(bad)")) else int(first[1], 16)
+def placed_line(lines: Sequence[str]) -> tuple[int, int] | None:
+    """The number and address of a line of a listing without bytes: the first code of its largest section."""
+    number, sections = 0, []
+    for part in _sections(lines):
+        rows = [(number + at, row) for at, line in enumerate(part, 1) if (row := _plain(line))]
+        sections.append([(at, int(row[1], 16)) for at, row in rows if not row[2].startswith((".", "(bad)"))])
+        number += len(part)
+    largest = max(sections, key=len)
+    return largest[0] if largest else None
+
+
+def _plain(line: str) -> re.Match[str] | None:
+    return None if _RELOCATION.match(line) else _PLAIN.match(line)
 
 
 def _sections(lines: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -183,14 +191,26 @@ def _header(line: str, named: set[str]) -> str:
     return f'"{name}":'
 
 
-def _text_of(line: str, prefix: str, known: set[str]) -> str:
-    match = _PLAIN.match(line)
-    if match is None or _RELOCATION.match(line):
+def _text_of(line: str, prefix: str, lengths: Mapping[str, int]) -> str:
+    match = _plain(line)
+    if match is None:
         return ""
-    text = _TARGET.sub(lambda target: _target(target[1], prefix, known), _COMMENT.sub("", match[2]))
+    text = _TARGET.sub(lambda target: _target(target[1], prefix, lengths), _COMMENT.sub("", match[2]))
+    if _LONG_NOP.match(text):  # assemblers make a shorter one of this, or refuse it
+        text = _long_nop(lengths[match[1]]) or text.replace("data16 ", "")
+        return f"{prefix}{match[1]}: {text}"
     label = f"{prefix}{match[1]}:"
     return label if text.startswith((".", "(bad)")) else f"{label} {text}"
 
 
-def _target(address: str, prefix: str, known: set[str]) -> str:
+def _long_nop(length: int) -> str:
+    """A NOP of so many bytes, so that what comes behind it is where it was; "" where there is none."""
+    few = {3: "00", 4: "4000", 5: "440000", 6: "440000", 7: "8000000000"}.get(length, "840000000000")
+    code = bytes.fromhex(f"0f1f{few}")
+    prefixes = length - len(code)
+    fits = prefixes >= 0 and length < 16
+    return f".byte {', '.join(map(hex, bytes([0x66] * prefixes) + code))}" if fits else ""
+
+
+def _target(address: str, prefix: str, known: Container[str]) -> str:
     return f"{prefix}{address}" if address in known else f"0x{address}"

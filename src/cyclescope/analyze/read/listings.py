@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_GDB = re.compile(r"(?:=>)?\s*0x0*([0-9a-f]+) <[^>]*>:\s+(.*)$")
-_GDB_HEAD = re.compile(r"Dump of assembler code for function ([^:\s]+):?\s*$")
+_GDB = re.compile(r"(?:=>)?\s*0x0*([0-9a-f]+) <.*?>:\s+(.*)$")
+_GDB_HEAD = re.compile(r"Dump of assembler code for function (.+?):?\s*$")
 _PERF_HEAD = re.compile(r"\s*Percent\s*\|")
 _PERF_COLUMN = re.compile(r"\s*(?:\d+\.\d+)?\s+[:|]\s*(?:\d+ {2,})?")
 _HEADER = "{:0>4} <{}>:"
