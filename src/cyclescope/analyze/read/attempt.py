@@ -28,10 +28,21 @@ class _Repair(NamedTuple):
     """What a part of a refused line is replaced by, and what to say about it."""
 
     pattern: re.Pattern[str]
-    replacement: str
+    replacement: str | Callable[[re.Match[str]], str]
     note: Remark = NOTHING
 
 
+def _as_symbol(name: re.Match[str]) -> str:
+    """A C++ name as assemblers take it: the same for the same name, so that addresses stay comparable."""
+    return re.sub(r"\W+", "_", name[0])
+
+
+_CPP_NAME = re.compile(  # `vtable for app::Shape` in `lea rax, vtable for app::Shape[rip+16]`
+    r"(?<=[\s,$*+:])(?!\w+\s*,|(?:PTR|FLAT|lo12)\b|[fg]s:(?!:))"
+    r"(?=[^%\[\]]*?(?:::|<| for |\((?!,?%)))"
+    r"[A-Za-z_~](?:(?!\bPTR\b|\bFLAT:|\blo12:|@\w|[+-]\d)[^%$\[\]])*?"
+    r"(?=[+-]\d|@\w|\(,?%|\[|\]|\s*$|,\s*(?:[%$]|-?\d*\(%|\w+\s*$))"
+)
 _REPAIRS = (
     _Repair(
         re.compile(r"\b(callq?|jmpq?)\s+[A-Za-z_~][^%]*[(<:].*"), r"\1 cyclescope.demangled"
@@ -47,9 +58,11 @@ _REPAIRS = (
     _Repair(re.compile(r"(?:^|\s)#(?=\s|[A-Z]).*"), "", ReadAs.COMMENT.of("#")),
     _Repair(re.compile(r"^\s*;.*"), ""),
     _Repair(re.compile(r";.*"), "", ReadAs.COMMENT.of("a semicolon")),  # of other assemblers
+    _Repair(_CPP_NAME, _as_symbol),
 )
 _ERROR = re.compile(r"^[^\n]*?:(\d+):(?:\d+:)? (?:fatal )?error: (.*)", re.MULTILINE | re.IGNORECASE)
 _UNUSABLE = re.compile(r"^(?:Fatal e|E)rror: ", re.MULTILINE)  # about an option, not about the text
+_LONGEST = 2000  # characters of a line that is put otherwise: more is no compiler's, and patterns take long
 _UNDEFINED = ".cyclescope.undefined"
 _LISTED = ("code", "bytes", "padding", "data", "label")
 INTEL_HEADER = ".intel_syntax noprefix"
@@ -175,7 +188,7 @@ class Attempt:
             return True
         if number in self._instead:
             return False
-        for repair in _REPAIRS:
+        for repair in _REPAIRS if len(line.written) <= _LONGEST else ():
             text, count = repair.pattern.subn(repair.replacement, self._written(line))
             if count:
                 self._instead[number] = text

@@ -13,11 +13,11 @@ INTEL, ATT = "intel", "att"
 SYNTAXES = (INTEL, ATT)
 _LOOKED_AT = 2000  # lines, enough to tell
 _WIDEST = 200  # characters of a line: more is comment or data
-_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"|#\d+\}')  # the latter is of lambdas in C++ names
 _HELD = re.compile(r"\x00(\d+)\x00")  # a string that was put aside
 _LABEL = re.compile(r"\s*([A-Za-z_.$@?][\w.$@?]*|\d+|\"[^\"]+\")\s*:(?!:)")
 _DEMANGLED = re.compile(
-    r"[A-Za-z_~][^#\"\s(<*&,:~\[]*[\s(<*&,:~\[][^#\"]*$"
+    r"[A-Za-z_~][^#\"\s(<*&,:~\[]*[\s(<*&,:~\[](?:[^#\"]|#\d+\})*$"
 )  # a C++ name, as websites have it
 _ASSIGNMENT = re.compile(r"\s*[\w.$]+\s*==?[^=]")
 _OPENING = re.compile(r"\s*\.(macro|rept|irpc?|rep)\b", re.IGNORECASE)
@@ -172,7 +172,7 @@ class _Reader:
             held.append(match[0])
             return f"\x00{len(held) - 1}\x00"
 
-        text = _STRING.sub(hold, raw) if '"' in raw else raw
+        text = _STRING.sub(hold, raw) if '"' in raw or "#" in raw else raw
         text = self._without_blocks(text)
         if self._whole_lines and text.lstrip().startswith(self._whole_lines):
             return ""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cyclescope.analyze.choose.source import Choice, read_block, read_program
 from cyclescope.analyze.read.assemblers import tools
+from cyclescope.errors import UnsupportedInstruction
 
 needs_assembler = pytest.mark.skipif(not tools("x86-64"), reason="needs an assembler")
+WHOLE = Choice(whole=True)
 FIRST = "app::add(std::vector<int, std::allocator<int> > const&)"
 SECOND = "std::vector<int, std::allocator<int> >::operator<<(int)"
 ROWS = (
@@ -78,3 +82,58 @@ def test_a_debuggers_listing(head, row):
     block = read_block(text)
     assert (FIRST in block.found) is bool(head)
     assert [one.form.mnemonic for one in block] == ["INC", "CMP", "JNE"]
+
+
+NAMES = (
+    "app::counter", "app::gl<long>", "guard variable for app::use(int)::s", "vtable for app::D",
+    "typeinfo for app::use(int)::{lambda(int)#1}", "std::ctype<char>::do_widen(char) const",
+    "std::map<int, int, std::less<int> >::~map()",
+)  # fmt: skip
+PLACES = {
+    "att": ("leaq {}(%rip), %rdi", "addl 16+{}(%rip), %eax", "addq $1, {}+16(%rip)", "movq {}(,%rax,8), %rcx",
+            "cmpq ${}+8, %rbx", "movl ${}, (%rdi)", "movq {}@GOTPCREL(%rip), %rax", "addl $1, %fs:{}@tpoff"),
+    "intel": ("lea rdi, {}[rip]", "add eax, DWORD PTR {}[rip+16]", "mov QWORD PTR {}[rip], rax",
+              "mov QWORD PTR [rax], OFFSET FLAT:{}+16", "mov edi, OFFSET FLAT:{}", "lea rcx, [rip + {}+16]",
+              "mov rax, QWORD PTR {}@GOTPCREL[rip]", "add DWORD PTR fs:{}@tpoff, 1"),
+}  # fmt: skip
+
+
+@needs_assembler
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("syntax", "line"), [(s, line) for s, lines in PLACES.items() for line in lines])
+def test_names_of_data_as_websites_have_them(name, syntax, line):
+    """The same code as of a plain name, and no other line is made of it."""
+    text = f"app::f(int):\n\t{line}\n\tret\n"
+    found, plain = (
+        read_block(text.format(one), "x86-64", WHOLE, syntax) for one in (name, re.sub(r"\W+", "_", name))
+    )
+    assert [one.code for one in found] == [one.code for one in plain]
+    assert [len(one.memory) for one in found] == [len(one.memory) for one in plain]
+    assert found.instructions[0].text == " ".join(line.format(name).split()) and not found.notes
+
+
+@needs_assembler
+def test_two_names_are_two_places():
+    text = "f():\n addq $1, app::a(%rip)\n addq $1, app::b(%rip)\n addq $1, app::a(%rip)\n"
+    first, second, third = (one.memory[0] for one in read_block(text, choice=WHOLE))
+    assert first == third != second
+
+
+@needs_assembler
+def test_a_lambda_is_a_function():
+    name = "std::_Function_handler<int (int), app::use(int)::{lambda(int)#1}>::_M_invoke(int&&)"
+    program = read_program(f"{name}:\n add eax, 1\n ret\n")
+    assert [function.name for function in program.functions] == [name]
+
+
+@needs_assembler
+@pytest.mark.parametrize(("length", "read"), [(1990, True), (2010, False)])
+def test_how_long_a_line_with_names_is(length, read):
+    """As long as compilers' are; of longer ones the time would grow with the square."""
+    line = "leaq app::{}(%rip), %rdi"
+    text = line.format("a" * (length - len(line) + 2)) + "\n ret\n"
+    if read:
+        assert len(read_block(text, choice=WHOLE).instructions) == 2
+    else:
+        with pytest.raises(UnsupportedInstruction):
+            read_block(text, choice=WHOLE)
