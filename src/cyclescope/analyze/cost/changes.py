@@ -20,7 +20,7 @@ from cyclescope.simulate.units import Units
 
 # Times what ports and slots allow. A loop of one form alone is up to an eighth slower for how it is fetched,
 # which the form is not among others: so comparisons of memory with an immediate on a Zen 5.
-_EXPLAINED = 1.15
+EXPLAINED = 1.15
 LEAST_PROVED, MOST_PROVED = "least", "most"  # of what is proved
 
 
@@ -77,7 +77,7 @@ def unexplained(cost: FormCost, core: Core) -> float:
     """
     explained = issue_throughput(cost, core)
     slowest = cost.throughput if cost.throughput is not None else cost.throughput_most
-    if slowest is None or (explained and slowest - cost.throughput_error <= explained[0] * _EXPLAINED):
+    if slowest is None or (explained and slowest - cost.throughput_error <= explained[0] * EXPLAINED):
         return 0.0
     return slowest
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.analyze.cost.changes import unexplained
+from cyclescope.analyze.cost.changes import EXPLAINED, unexplained
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import resource_ports
 
@@ -25,7 +25,7 @@ class SharedResources:
 
     def uses(self, cost: FormCost, alone: float) -> Iterator[tuple[str, float]]:
         """Cycles by shared resource; what is slower alone than its ports explain has its unit for as long."""
-        unit = self._unit(cost) if alone and self._units else ""
+        unit = self._unit(cost, alone) if alone and self._units else ""
         for name, cycles in cost.resources.items():
             if name in self._capacities and name != unit:
                 yield name, cycles / self._capacities[name]
@@ -43,12 +43,17 @@ class SharedResources:
                 used[name] = cycles
         return msgspec.structs.replace(cost, resources=used)
 
-    def _unit(self, cost: FormCost) -> str:
+    def _unit(self, cost: FormCost, alone: float) -> str:
         """The unit without a port that a slow form is known to keep busy, or forms of its operations are."""
         if not cost.operations:
             return ""
         names = self._units & cost.resources.keys() or self._units_of(cost.operations)
-        return min(names) if len(names) == 1 else ""
+        return next((name for name in names if len(names) == 1 and self._explains(name, cost, alone)), "")
+
+    def _explains(self, unit: str, cost: FormCost, alone: float) -> bool:
+        """Whether a unit is what a form waits for: it is not known to keep much less of it busy."""
+        known = cost.resources.get(unit)
+        return known is None or alone <= EXPLAINED * known / self._capacities[unit]
 
     def _units_of(self, operations: tuple[Operation, ...]) -> set[str]:
         """Units that forms of these operations keep busy and are slower for than their ports explain."""

@@ -129,7 +129,7 @@ def test_divisions_and_roots_share_what_divides(text, cycles):
 def test_a_form_has_the_unit_of_forms_of_its_operations_for_as_long_as_it_takes():
     both = {"throughput": 2.5, "operations": (Operation((0, 1)),)}
     machine = changed(
-        toy(), VADDPD_YMM_YMM_YMM=both | {"resources": {"unit": 2.0, "pa,b": 2.0}}, VSUBPD_YMM_YMM_YMM=both,
+        toy(), VADDPD_YMM_YMM_YMM=both | {"resources": {"unit": 2.4, "pa,b": 2.0}}, VSUBPD_YMM_YMM_YMM=both,
         VMULPD_YMM_YMM_YMM={"resources": {"unit": 1.0}},
     )  # fmt: skip
     with_unit = msgspec.structs.replace(machine, resources={"unit": 1.0, "pa,b": 2.0})

@@ -10,7 +10,7 @@ import pytest
 from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.predict.estimate import BlockBounds
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.model.machine import Wakeup
+from cyclescope.model.machine import Operation, Wakeup
 from tests.support.code.blocks import block, changed, toy
 
 pytestmark = pytest.mark.skipif(
@@ -74,3 +74,17 @@ def test_a_throughput_whose_error_reaches_down_to_the_ports_shows_no_unit():
     for error, cycles in ((0.5, 5), (2.1, 1)):
         cost = {"throughput": 2.5, "throughput_error": error}
         assert Predictor(changed(toy(), VADDPD_YMM_YMM_YMM=cost)).predict(block(text)).cycles == cycles
+
+
+@pytest.mark.parametrize(("busy", "resource"), [(13.1, 3.5), (12.9, 3.15), (3.0, 1.5)])
+def test_a_unit_that_a_slow_form_keeps_busy_for_less_is_not_what_it_waits_for(busy, resource):
+    """All six places of what does vectors are not taken by a division, which has another reason to be slow.
+
+    2.5 cycles are explained by 1.15 times what is known of the unit, as they are by that of ports.
+    """
+    slow = {"throughput": 2.5, "operations": (Operation((0, 1)),), "resources": {"all": busy}}
+    machine = changed(toy(), VADDPD_YMM_YMM_YMM=slow, VMULPD_YMM_YMM_YMM={"resources": {"all": 6.0}})
+    machine = msgspec.structs.replace(machine, resources={"all": 6.0})
+    found = Predictor(machine).predict(block("vaddpd ymm0, ymm1, ymm2; vmulpd ymm4, ymm1, ymm2"))
+    assert found.bounds["units"] == 2.5
+    assert found.bounds["resources"] == pytest.approx(resource)
