@@ -1,15 +1,18 @@
 """What a core loses if some of its loads are ready later than others, while loads fill its ports.
 
 A load whose address was loaded before is ready later than others, and on some cores takes more of the
-loads' ports; so do plain loads and loads of operations on memory, in turn. The probe `banks` found how
-much; the reason is not known.
+loads' ports; so do plain loads and loads of operations on memory, in turn; and vectors that are loaded
+and stored together may take more than either alone. The probe `banks` found how much; the reason is not
+known.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.depend.graph import Graph
-from cyclescope.model.behaviour.published import BesideAdditions, LateLoads
+from cyclescope.model.behaviour.published import BesideAdditions, BesideStores, LateLoads
 
 
 def late_loads(graph: Graph, core: LateLoads | None) -> float:
@@ -45,6 +48,21 @@ def beside_additions(graph: Graph, core: BesideAdditions | None) -> float:
             return 0.0
         accesses, additions = accesses + reaches, additions + (not reaches)
     return core.cycles(accesses, additions) if accesses else 0.0
+
+
+def beside_stores(costs: Sequence[PlacedCost], core: Sequence[BesideStores], longer: float) -> float:
+    """Cycles of one iteration's loads and stores of a size, the most of all sizes; 0 without one of both.
+
+    Of cores that do the widest vectors by halves some lose turns of the ports that both have in common. So
+    much `longer` loads take for bytes in two lines.
+    """
+    found = 0.0
+    for one in core:
+        same = [access for placed in costs for access in placed.form.accesses if access.size == one.size]
+        loads, stores = sum(access.read for access in same), sum(access.write for access in same)
+        if loads and stores:
+            found = max(found, loads * one.load + stores * one.store + longer)
+    return found
 
 
 def _moves(placed: PlacedCost) -> bool:

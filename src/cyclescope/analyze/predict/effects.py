@@ -15,12 +15,12 @@ import msgspec
 from cyclescope.analyze.cost import traits
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block
-from cyclescope.analyze.depend.beside_stores import beside_stores
 from cyclescope.analyze.depend.graph import Graph
-from cyclescope.analyze.depend.late_loads import beside_additions, late_loads
+from cyclescope.analyze.depend.late_loads import beside_additions, beside_stores, late_loads
 from cyclescope.analyze.depend.loop_carried import renamed_memory
 from cyclescope.analyze.depend.trips import memory_trips
 from cyclescope.analyze.depend.waits import cache_waits, loaded_stores
+from cyclescope.analyze.depend.woken_early import woken_early
 from cyclescope.analyze.predict import bounds
 from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.model.machine import MEASURED, MachineModel
@@ -60,7 +60,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     `name` is that of JSON, `words` are those of reports. It has `cycles`, one number, or `parts`: cycles by
     the name of what the loop keeps busy (a resource, a unit), of which the greatest counts. Where it is
     `assumed`, a core that is as the model says may be faster. Of blocks without the trait that it `needs`, if
-    there is one, it is 0: they are not asked.
+    there is one, it is 0: they are not asked. The simulated core does by itself what is `simulated`.
     """
 
     name: str
@@ -68,6 +68,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     data: Data
     assumed: bool = False
     needs: str = ""
+    simulated: bool = False
     cycles: Callable[[Situation], float] | None = None
     parts: Callable[[Situation], Mapping[str, float]] | None = None
 
@@ -122,6 +123,9 @@ EFFECTS = (
     Effect(name="constants", words="constants that are stored", data=Data.THROUGHPUT, assumed=True,
            needs=traits.STORES_CONSTANTS,
            cycles=lambda s: sum(one.variant.more.alone for one in s.costs)),
+    Effect(name="woken_early", words="readers that are woken up early", data=Data.THROUGHPUT, assumed=True,
+           simulated=True, cycles=lambda s: woken_early(
+               s.graph, s.machine.core.wakeup, s.behaviour.read_near)),
     Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,
            needs=traits.IS_RENAMED, cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip

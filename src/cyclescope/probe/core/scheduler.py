@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cyclescope.model.facts import SCHEDULER, CoreAnswer
+from cyclescope.model.facts import IDLE, MAKING, READ_APART, READING, SCHEDULER, CoreAnswer
 from cyclescope.probe.code import written
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
 
 CHAINED, VECTOR_ADDED = "chained", "adding vectors"
-_READ, _MAKE, _IDLE, _PASS = "reading", "making", "idle", "passing"
+_READ, _MAKE, _IDLE, _PASS = READING, MAKING, IDLE, "passing"
 _SHIFT, _SHIFTED, _SHIFT_MAKE, _SLOW = "chained shift", "shift reading", "making shift", "slow making"
 _CHOOSE, _BRING = "choosing", "bringing"
 _SHIFT_ALL, _MIX, _ADD_REAL, _TIMES = "shifting vectors", "shuffling", "adding reals", "multiplying"
@@ -74,7 +74,7 @@ _ROUNDS: tuple[tuple[tuple[str, str], ...], ...] = (
     ((CHAINED, "a"), (_SHIFTED, "a"), (_READ, "a")),
     ((CHAINED, "a"), (_READ, "a"), (_SHIFT_MAKE, "b"), (_READ, "b")),
     *(((_MAKE, "a"), *many * ((_READ, "a"),)) for many in (1, 2, 3)),
-    *(((_MAKE, "a"), *apart * ((_IDLE, ""),), (_READ, "a")) for apart in (1, 2, 3, 4, 6, 8, 12)),
+    *(((_MAKE, "a"), *apart * ((_IDLE, ""),), (_READ, "a")) for apart in READ_APART if apart),
     ((_MAKE, "a"), (_MAKE, "b"), (_READ, "a"), (_READ, "b")),
     ((_MAKE, "a"), (_MAKE, "b"), (_MAKE, "c"), (_READ, "a"), (_READ, "b"), (_READ, "c")),
     ((_MAKE, "a"), (CHAINED, "a"), (_READ, "a")),
