@@ -17,6 +17,7 @@ from cyclescope.analyze.decode.instruments import Comment
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.analyze.read.attempt import INTEL_HEADER, Attempt
 from cyclescope.analyze.read.binary import Binary
+from cyclescope.analyze.read.disassembly import alignment as listed_alignment
 from cyclescope.analyze.read.disassembly import as_text, placed_line
 from cyclescope.analyze.read.masm import is_masm, translated
 from cyclescope.analyze.read.objects import alignment, bases, pieces, references, symbol_address
@@ -61,9 +62,9 @@ def disassembled_program(lines: Sequence[str], source: str, isa: str, syntax: st
     program = _written_program(as_text(lines), tuple(lines), source, isa, syntax, "", {})
     number, address = placed_line(lines) or (0, 0)
     assembled = next((one.address for one in program.statements if one.line == number), None)
-    if assembled is None or len(program.pieces) != 1:
-        return program
-    return moved(program, (address - assembled) % SECTION_PLACES)  # lines count, not pages
+    if assembled is not None and len(program.pieces) == 1:
+        program = moved(program, (address - assembled) % SECTION_PLACES)  # lines count, not pages
+    return msgspec.structs.replace(program, alignment=listed_alignment(lines))
 
 
 def lines_of(text: str) -> tuple[str, ...]:

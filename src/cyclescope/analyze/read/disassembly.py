@@ -10,6 +10,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
+from math import gcd
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.instruments import Comment
@@ -29,6 +30,8 @@ _PLAIN = re.compile(r"\s*([0-9a-f]{1,16}):[ \t]+([a-z.(].*)$")
 _RELOCATION = re.compile(r"\s*[0-9a-f]+:[ \t]+R_\w+")
 _TARGET = re.compile(r"\b(?:0x)?([0-9a-f]{1,16}) <.+>")
 _LONG_NOP = re.compile(r"(?:data16 |[cdefgs]s )*nop[wl]?\s+\S")  # x86's padding
+_HEAD = 64  # bytes of an ELF file's head
+_ALIGNED = 16  # bytes: as most compilers align functions, and what they ask of a linker then
 _COMMENT = re.compile(r"[ \t]*(?:#|//)\s.*$")
 
 
@@ -87,7 +90,17 @@ def listed_program(lines: Sequence[str], source: str, isa: str) -> Program:
         isa, source, pieces, statements,
         tuple(Function(name, at, ends.get(at, at)) for at, name in functions if name[0] != "."),
         dict(functions), lines=tuple(lines), comments=tuple(_comments(lines, rows)),
+        alignment=alignment(lines),
     )  # fmt: skip
+
+
+def alignment(lines: Sequence[str]) -> int:
+    """Bytes that the functions of an object file's listing are aligned to; 0 where a linker chose addresses.
+
+    It puts no code where a file's head is.
+    """
+    starts = [int(match[1], 16) for line in lines if (match := _HEADER.match(line))]
+    return gcd(_ALIGNED, *starts) if min(starts, default=_HEAD) < _HEAD else 0
 
 
 def _comments(lines: Sequence[str], rows: Sequence[_Row]) -> Iterator[Comment]:

@@ -8,7 +8,7 @@ import subprocess
 import msgspec
 import pytest
 
-from cyclescope.analyze.choose.source import read_block
+from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.behaviour.found import behaviour_of
@@ -84,3 +84,15 @@ def test_texts_and_objects_say_their_alignment(tmp_path, asked, alignment):
     assert read_block(tmp_path / "a.o").alignment == alignment
     subprocess.run(["ld", str(tmp_path / "a.o"), "-e", "0", "-o", str(tmp_path / "a")], check=True)
     assert read_block(tmp_path / "a").alignment == 0
+
+
+@pytest.mark.parametrize("with_bytes", [True, False])
+@pytest.mark.parametrize(
+    ("first", "second", "alignment"),
+    [(0, 16, 16), (0, 32, 16), (0, 8, 8), (0, 3, 1), (63, 79, 1), (64, 80, 0), (0x1000, 0x1010, 0)],
+)
+def test_a_listing_of_an_object_file_is_not_linked(first, second, alignment, with_bytes):
+    """Code at the beginning of a file's addresses is where no linker puts any: the file's head is there."""
+    code = "48 ff c8 \t" if with_bytes else ""
+    listing = "".join(f"{at:016x} <f{at}>:\n  {at:x}:\t{code}dec    %rax\n" for at in (first, second))
+    assert read_block(listing, choice=Choice(whole=True)).alignment == alignment
