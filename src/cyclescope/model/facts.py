@@ -307,13 +307,13 @@ ACROSS_AND_BEHIND = "stores across 64 bytes and behind them, in turn"
 LOADED_AGAIN = (2, 3, 4, 6)  # one of so many stores
 
 
-MAKING, IDLE, READING = "making", "idle", "reading"  # operations of the probe `scheduler`
+MAKING, IDLING, READING = "making", "idle", "reading"  # operations of the probe `scheduler`
 READ_APART = (0, 1, 2, 3, 4, 6, 8, 12)  # idle ones between what makes a value and what reads it
 
 
 def made_and_read(apart: int) -> str:
     """A value that is made of nothing new, so many operations that nobody waits for, and what reads it."""
-    return ", ".join((f"{MAKING} a", *apart * (IDLE,), f"{READING} a"))
+    return ", ".join((f"{MAKING} a", *apart * (IDLING,), f"{READING} a"))
 
 
 def loads_and_additions(loads: int, additions: int) -> str:

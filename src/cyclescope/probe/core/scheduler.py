@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cyclescope.model.facts import IDLE, MAKING, READ_APART, READING, SCHEDULER, CoreAnswer
+from cyclescope.model.facts import IDLING, MAKING, READ_APART, READING, SCHEDULER, CoreAnswer
 from cyclescope.probe.code import written
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
 
 CHAINED, VECTOR_ADDED = "chained", "adding vectors"
-_READ, _MAKE, _IDLE, _PASS = READING, MAKING, IDLE, "passing"
+_READ, _MAKE, _IDLE, _PASS = READING, MAKING, IDLING, "passing"
 _SHIFT, _SHIFTED, _SHIFT_MAKE, _SLOW = "chained shift", "shift reading", "making shift", "slow making"
 _CHOOSE, _BRING = "choosing", "bringing"
 _SHIFT_ALL, _MIX, _ADD_REAL, _TIMES = "shifting vectors", "shuffling", "adding reals", "multiplying"
