@@ -94,7 +94,8 @@ def _labels(binary: Binary, places: dict[int, int]) -> dict[int, str]:
     found: dict[int, str] = {}
     for symbol in binary.symbols:
         at = symbol_address(binary, places, symbol)
-        if at is not None and symbol.name and symbol.kind != SECTION and not symbol.name.startswith("$"):
+        made_up = symbol.name.startswith("$") or symbol.name.endswith(" ")  # the latter by GNU as
+        if at is not None and symbol.name and symbol.kind != SECTION and not made_up:
             found.setdefault(at, symbol.name)
     return found
 

@@ -122,6 +122,12 @@ def test_a_name_for_the_end_of_the_code_is_no_function(tmp_path):
     assert [one.name for one in program.functions] == ["f"]
 
 
+def test_labels_that_an_assembler_makes_up_are_no_names(tmp_path):
+    """GNU as has one for every line of RISC-V code with debugging information, with a space at its end."""
+    data = compiled(tmp_path, '.text\n"L0 ":\nloop:\n nop\n"L1 ":\n nop\n', "-c")
+    assert set(object_program(data, "k.o").labels.values()) == {"loop"}
+
+
 def test_sections_of_functions_follow_each_other(tmp_path):
     text = "int f(int x) { return x + 1; }\nint g(int x) { return x * x; }\n"
     data = compiled(tmp_path, text, "-O2", "-c", "-ffunction-sections", name="k.c")
