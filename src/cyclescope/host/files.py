@@ -36,8 +36,9 @@ def one(read: Read, path: str) -> str:
 def replaceable(path: Path) -> Path:
     """Where a file that is made beside its place is put: the one that a link leads to.
 
-    Raises UsageError for a device or a pipe: a rename would put a file in its place for every program.
+    Raises UsageError for a device or a pipe: a rename would put a file in its place for every program. (None
+    is put in the place of a folder.)
     """
-    if path.exists() and not path.is_file():
+    if path.exists() and not path.is_file() and not path.is_dir():
         raise UsageError(f"{path} is no plain file, and would be replaced by one", "name another file")
     return path.resolve() if path.is_symlink() else path
