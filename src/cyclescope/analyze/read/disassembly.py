@@ -30,7 +30,6 @@ _PLAIN = re.compile(r"\s*([0-9a-f]{1,16}):[ \t]+([a-z.(].*)$")
 _RELOCATION = re.compile(r"\s*[0-9a-f]+:[ \t]+R_\w+")
 _TARGET = re.compile(r"\b(?:0x)?([0-9a-f]{1,16}) <.+>")
 _LONG_NOP = re.compile(r"(?:data16 |[cdefgs]s )*nop[wl]?\s+\S")  # x86's padding
-_HEAD = 64  # bytes of an ELF file's head
 _ALIGNED = 16  # bytes: as most compilers align functions, and what they ask of a linker then
 _COMMENT = re.compile(r"[ \t]*(?:#|//)\s.*$")
 
@@ -80,7 +79,7 @@ def listed_program(lines: Sequence[str], source: str, isa: str) -> Program:
     if not rows:
         raise SourceError(f"{source} has no instructions", "give assembly text, an ELF file or machine code")
     pieces = tuple(_pieces(rows))
-    ends = dict(pairwise([*(at for at, _ in functions), pieces[-1].end]))
+    ends = dict(pairwise([*(at for at, name in functions if not name.startswith(".L")), pieces[-1].end]))
     statements = tuple(
         Statement(row.address, row.line, _shown(row.text), row.text.startswith("."))
         for row in rows
@@ -97,10 +96,11 @@ def listed_program(lines: Sequence[str], source: str, isa: str) -> Program:
 def alignment(lines: Sequence[str]) -> int:
     """Bytes that the functions of an object file's listing are aligned to; 0 where a linker chose addresses.
 
-    It puts no code where a file's head is.
+    It puts no code at 0, where a file's head is.
     """
-    starts = [int(match[1], 16) for line in lines if (match := _HEADER.match(line))]
-    return gcd(_ALIGNED, *starts) if min(starts, default=_HEAD) < _HEAD else 0
+    heads = filter(None, map(_HEADER.match, lines))
+    starts = [int(head[1], 16) for head in heads if not head[2].startswith(".")]
+    return gcd(_ALIGNED, *starts) if 0 in starts else 0
 
 
 def _comments(lines: Sequence[str], rows: Sequence[_Row]) -> Iterator[Comment]:

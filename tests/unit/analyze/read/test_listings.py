@@ -276,6 +276,21 @@ def test_a_listing_whose_tabs_were_made_spaces(spaces):
     assert [one.form.mnemonic for one in block] == ["ADD", "RET", "MOV", "CLD"]
 
 
+@pytest.mark.parametrize("function", ["sum", ""])
+def test_local_labels_are_no_ends_of_functions(function):
+    """RISC-V's object files have them among their symbols."""
+    listing = (
+        "k.o:     file format elf64-littleriscv\n\nDisassembly of section .text:\n\n"
+        "0000000000000000 <sum>:\n   0:\t4501                \tli\ta0,0\n\n"
+        "0000000000000002 <.L3>:\n   2:\t4398                \tlw\ta4,0(a5)\n"
+        "   4:\t0791                \taddi\ta5,a5,4\n   6:\tfed79ee3          \tbne\ta5,a3,2 <.L3>\n"
+        "   a:\t8082                \tret\n\n000000000000000c <other>:\n   c:\t8082                \tret\n"
+    )
+    block = read_block(listing, choice=Choice(function=function))
+    assert (block.loop, len(block.instructions), block.name) == (True, 3, ".L3 in sum")
+    assert len(read_block(listing, choice=Choice(function="sum", whole=True)).instructions) == 5
+
+
 GDB = """Dump of assembler code for function {name}:
 a.c:
 7\tlong sum(long n) {{
