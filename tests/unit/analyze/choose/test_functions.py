@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from cyclescope.analyze.choose import functions
@@ -79,3 +81,17 @@ def test_names_stay_where_no_program_knows_them(tool, script, monkeypatch):
 def test_no_program_is_asked_about_plain_names(tool):
     tool("sed s/^/no/")
     assert functions.shown_names(["main", "zeta", "R1"]) == ["main", "zeta", "R1"]
+
+
+def test_a_program_that_hangs_is_not_waited_for(tool, monkeypatch):
+    """A million names take it two seconds, or thrice that; users wait no longer than 15."""
+    tool("hangs")
+    waited = []
+
+    def run(*_, timeout, **__):
+        waited.append(timeout)
+        raise subprocess.TimeoutExpired("c++filt", timeout)
+
+    monkeypatch.setattr(functions.subprocess, "run", run)
+    assert functions.shown_names(list(SOURCE)) == list(SOURCE)
+    assert 6 <= waited[0] <= 15

@@ -184,6 +184,7 @@ LATER = [
         ("mov rax, [rcx + rax * 4 + 8]", 5.0, 5.0),
         ("mov rax, [rax * 4 + 8]", 5.0, 5.0),  # no base: nobody asked
         ("mov rax, [rbp + rax]", 5.0, 5.0),  # the code has a displacement of 0
+        ("mov rax, [r13 + rax]", 5.0, 5.0),
         ("imul rax, [rcx + rax]", 7.0, 8.0),
     ],
 )
