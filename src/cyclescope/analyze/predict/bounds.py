@@ -10,7 +10,9 @@ from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
 from cyclescope.model.dispatch_cycles import dispatch_cycles
-from cyclescope.model.machine import Core
+from cyclescope.model.facts import LOW
+from cyclescope.model.machine import Core, Halves
+from cyclescope.model.ports import halves_throughput
 
 
 def port_loads(costs: Iterable[PlacedCost]) -> Loads:
@@ -113,3 +115,20 @@ def one_unit(costs: Iterable[PlacedCost]) -> float:
 def locked(costs: Iterable[PlacedCost], through_memory: float) -> float:
     """Cycles for locked instructions: each waits until the one before is in memory."""
     return sum([placed.locked for placed in costs]) * through_memory
+
+
+def halves(costs: Sequence[PlacedCost], found: Halves | None) -> float:
+    """Cycles of the fuller of two sets of ports between which operations go to and fro, in this order.
+
+    0 where there are none, or where the ports of one that may use both are not sure, nor then which half the
+    next one gets.
+    """
+    if found is None:
+        return 0.0
+    both, some = {*found.both}, []
+    for one in costs:
+        if operations := [op for op in one.cost.operations or () if both.issuperset(op.ports)]:
+            if one.cost.confidence == LOW:
+                return 0.0
+            some += operations
+    return halves_throughput(some, found)

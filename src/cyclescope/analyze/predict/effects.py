@@ -126,6 +126,8 @@ EFFECTS = (
     Effect(name="woken_early", words="readers that are woken up early", data=Data.THROUGHPUT, assumed=True,
            simulated=True, cycles=lambda s: woken_early(
                s.graph, s.machine.core.wakeup, s.behaviour.read_near)),
+    Effect(name="halves", words="halves of the ports for memory", data=Data.THROUGHPUT, assumed=True,
+           cycles=lambda s: bounds.halves(s.costs, s.machine.core.halves)),
     Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,
            needs=traits.IS_RENAMED, cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip

@@ -1,0 +1,50 @@
+"""Accesses of code that go to and fro between halves of the ports for memory."""
+
+from __future__ import annotations
+
+import shutil
+
+import msgspec
+import pytest
+
+from cyclescope.model.facts import LOW
+from cyclescope.model.machine import Halves, Operation
+from tests.support.code.blocks import changed, measured, predicted
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
+)
+
+FIRST, SECOND = 0, 3
+ANY, VECTOR = "mov rax, [rdi]; ", "vmovupd xmm0, [rsi]; "
+
+
+def cycles(text, astray=0.0, confidence="", found=True):
+    machine = changed(
+        measured(),
+        MOV_R64_M64={"operations": (Operation((FIRST, SECOND)),), "confidence": confidence},
+        VMOVUPD_XMM_M128={"operations": (Operation((SECOND,)),)},
+    )
+    halves = Halves((FIRST,), (SECOND,), astray) if found else None
+    core = msgspec.structs.replace(machine.core, halves=halves)
+    return predicted(text, machine=msgspec.structs.replace(machine, core=core)).bounds.get("halves", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "astray", "most"),
+    [
+        (VECTOR + ANY, 0, 1),
+        (VECTOR + ANY, 0.25, 1.25),
+        (VECTOR + ANY + VECTOR + ANY, 0, 2),
+        (2 * VECTOR + 2 * ANY, 0, 3),  # the same in another order: the last one gets what vectors need
+        (2 * VECTOR + "lea rbx, [rcx + 8]; " + ANY + "add rbx, rcx; " + ANY, 0, 3),
+        (4 * ANY, 0, 2),
+    ],
+)
+def test_accesses_get_the_half_that_the_one_before_did_not_get(text, astray, most):
+    assert cycles(text, astray) == pytest.approx(most)
+
+
+def test_nothing_is_known_where_it_was_not_found_or_ports_are_not_sure():
+    assert cycles(2 * VECTOR + 2 * ANY, found=False) == 0
+    assert cycles(2 * VECTOR + 2 * ANY, confidence=LOW) == 0
