@@ -107,7 +107,8 @@ class GeneralRegisters(msgspec.Struct, frozen=True, kw_only=True):
     name of a register that is always 0 though its name is a usual one. A snippet may not use the `counter`
     (a regular expression), nor `marks` where reads of the clock are within it; `start` says where its
     pointers point, `usual` what vectors machine code may use.
-    A write of at least `whole` bits leaves nothing of what a register held.
+    A write of at least `whole` bits leaves nothing of what a register held. Code has a displacement behind
+    those that are `displaced`, even if it is 0.
     `conditions` is the register of condition flags, where forms have it as an operand (`Operand.fixed`).
     `has_floats`: floating-point numbers have registers of their own. `returns` are LLVM's names of registers
     that jumps keep the way back in, where those are no calls of their own. `system` are the names that forms
@@ -118,6 +119,7 @@ class GeneralRegisters(msgspec.Struct, frozen=True, kw_only=True):
     whole: int = 32
     kept: Collection[int] = ()
     set_apart: Collection[int] = ()
+    displaced: Collection[int] = ()
     untouched: tuple[int, ...] = ()
     zero: str = ""
     counter: str = r"(?!)"

@@ -91,10 +91,7 @@ def halves_throughput(operations: Sequence[Operation], halves: Halves) -> float:
         ({*op.ports} <= second, op.cycles)
         for op in operations if both.issuperset(op.ports) for _ in range(round(op.count))
     ]  # fmt: skip
-    at, slope = (
-        0.0,
-        1.0,
-    )  # how likely the second set is, of an operation after that of the one before the first
+    at, slope = 0.0, 1.0  # how likely the second set is: so much, and so much of that before the first
     for own, _ in some:
         at, slope = _other(at, own, halves.astray), 0.0 if own else slope * (2 * halves.astray - 1)
     likely, busy = (at / (1 - slope) if slope < 1 else 0.5), [0.0, 0.0]

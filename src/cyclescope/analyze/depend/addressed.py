@@ -13,12 +13,11 @@ from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Address, BlockInstruction
 from cyclescope.analyze.decode.locations import STACK_POINTER, location_of
 from cyclescope.isa.operand import Operand
-from cyclescope.isa.registry import mnemonics
+from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.model.behaviour.published import Addressing, MoreWork
 from cyclescope.model.facts import Addressed, AddressMade
 
 _NOTHING = MoreWork()
-_DISPLACED = (5, 13)  # RBP and R13 as a base: the code has a displacement even if it is 0
 
 
 def more_work(
@@ -48,13 +47,13 @@ def more_work(
 def later_by_address(instruction: BlockInstruction, addressing: Addressing) -> tuple[int, int]:
     """Cycles that results come later from its base, and from its index, than the form's own."""
     for op, at in accessed(instruction):
-        if at.base and at.index and not op.cls.startswith("VSIB_"):
-            return addressing.later.get(_made(at), (0, 0))
+        if at.base and at.index and instruction.form and not op.cls.startswith("VSIB_"):
+            always = at.base[1] in instruction_set(instruction.form.isa).registers.displaced
+            return addressing.later.get(_made(at, always or at.is_moved), (0, 0))
     return 0, 0
 
 
-def _made(at: Address) -> AddressMade:
-    displaced = at.is_moved or (at.base is not None and at.base[1] in _DISPLACED)
+def _made(at: Address, displaced: bool) -> AddressMade:
     if at.scale > 1:
         return AddressMade.SCALED_DISPLACED if displaced else AddressMade.SCALED
     return AddressMade.DISPLACED if displaced else AddressMade.INDEXED

@@ -34,7 +34,7 @@ AT_LAST = ("*" + AGAIN, str(Kind.LONGER))  # variants that are asked for at last
 _STEP = 3  # one-cycle instructions by which a chain is longer than what the throughput hides
 MOST_FILLING = 2000  # one-cycle instructions in a chain
 UNDECIDED_ROUNDS = 8  # of which the mean has half of the error of two
-UNDECIDED_CYCLES = 20000.0  # three times a first look: of 5000, until memory is steady is a percent
+UNDECIDED_CYCLES = 20000.0  # core cycles, three first looks: of 5000, until memory is steady is a percent
 
 
 def latency_questions(

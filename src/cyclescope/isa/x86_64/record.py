@@ -174,6 +174,7 @@ RECORD = InstructionSet(
     registers=GeneralRegisters(
         count=16,
         set_apart=(4,),
+        displaced=(5, 13),  # RBP, R13
         counter=r"r15[dwb]?",
         start="RSP is a stack, R13, R14, RSI and RDI point to 4096 bytes",
         usual="avx",
