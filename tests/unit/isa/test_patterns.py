@@ -165,7 +165,7 @@ def test_the_text_of_a_form_finds_it(table):
 @pytest.mark.parametrize(
     ("pattern", "hint"),
     [
-        ("imull", "IMUL"),
+        ("imuli", "IMUL"),
         ("VADDPQ*", "VPADDQ"),
         ("ADD (R64 R64)", "ADD"),
         ("add rax, xmm0", "ADD"),

@@ -23,13 +23,13 @@ def intel(text: str, known: Collection[str]) -> Iterator[str]:
     prefix, mnemonic, operands = match[1].lower(), match[2].upper(), _operands(match[3])
     if not re.search("[%$]", text) and (len(operands) > 1 or "(" in text):
         return
-    for name, size in _names(mnemonic, known):
+    for name, size in without_suffix(mnemonic, known):
         told = [_intel_operand(operand, size) for operand in operands]
         yield f"{prefix}{name} {', '.join(reversed(told))}".strip()
 
 
-def _names(mnemonic: str, known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Mnemonics without the suffix, and the size that it is."""
+def without_suffix(mnemonic: str, known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Mnemonics that one can be without its suffix, and the size that this says."""
     if mnemonic in known:
         yield mnemonic, ""
     if mnemonic in _OTHER_NAMES:

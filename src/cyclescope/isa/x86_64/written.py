@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from cyclescope.isa.form import InstructionForm
@@ -11,8 +11,10 @@ from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import register_number
 from cyclescope.isa.table import Table
 from cyclescope.isa.text import ONE_OPERAND, SIZES
-from cyclescope.isa.x86_64.att import intel
+from cyclescope.isa.x86_64.att import intel, without_suffix
 
+_Fits = Callable[[Operand, str], bool]
+_OPCODE = re.compile(r"_(?:0F|0F38|0F3A)?[0-9A-F]{2}(?= )")  # where encodings share a name
 _SIZES = {name: bits for bits, name in SIZES.items()}
 _PREFIXES = {"lock": "lock", "rep": "rep", "repe": "rep", "repz": "rep", "repne": "repne", "repnz": "repne"}
 _ADDRESS_REGISTER = re.compile(r"r([a-ds][xpi]|\d+|ip)")
@@ -28,17 +30,18 @@ _CONDITIONS = tuple(
         "LE NG", "G NLE",
     )
 )  # fmt: skip
+_CLASS = re.compile(r"(r|m|imm|i|rel)(\d+)?(bcst)?|[xyzt]?mm|k")  # of operands, as manuals have them
 _COMPARE = re.compile(r"(V?)CMP([A-Z]\w*?)([PS][SDH])")
 _SHIFTS = {"ROL", "ROR", "RCL", "RCR", "SHL", "SAL", "SHR", "SAR"}
 
 
 def forms_of(table: Table, text: str) -> list[InstructionForm]:
-    """Forms that a line such as `imul rax, rbx` or `imulq %rbx, %rax` can be."""
+    """Forms that a line such as `imul rax, rbx`, `imulq %rbx, %rax` or `imul r64, r/m64` can be."""
     for line in (text, *intel(text, _by_mnemonic(table))):
-        found = _forms(table, line)
+        found = _forms(table, line, _operand_fits)
         if found:
             return found
-    return []
+    return _forms(table, re.sub(r"\br/m(\d+)", r"r\1/m\1", text), _class_fits)
 
 
 @cache
@@ -49,7 +52,7 @@ def _by_mnemonic(table: Table) -> dict[str, list[InstructionForm]]:
     return found
 
 
-def _forms(table: Table, text: str) -> list[InstructionForm]:
+def _forms(table: Table, text: str, fits: _Fits) -> list[InstructionForm]:
     words = _BARE_ROUNDING.sub(r"\1, \2", text).split()
     prefix = ""
     while words and words[0].lower() in _PREFIXES:
@@ -58,13 +61,15 @@ def _forms(table: Table, text: str) -> list[InstructionForm]:
         return []
     mnemonic, operands = words[0].upper(), split(" ".join(words[1:]))
     for name, given in ((mnemonic, operands), *_meant(mnemonic, operands)):
-        found = _those(table, prefix, name, given)
+        found = _those(table, prefix, name, given, fits)
         if found:
             return found
     return []
 
 
-def _those(table: Table, prefix: str, mnemonic: str, operands: list[str]) -> list[InstructionForm]:
+def _those(
+    table: Table, prefix: str, mnemonic: str, operands: list[str], fits: _Fits
+) -> list[InstructionForm]:
     exchanged = mnemonic in _EITHER_ORDER and not re.match(r"[-+\d]", operands[0] if operands else "")
     orders = [operands, operands[::-1]] if exchanged else [operands]
     known = _by_mnemonic(table)
@@ -73,7 +78,7 @@ def _those(table: Table, prefix: str, mnemonic: str, operands: list[str]) -> lis
         for name in sorted(spellings(mnemonic))
         for form in known.get(name, ())
         if all((kind in form.attributes) == (prefix == kind) for kind in ("lock", "rep", "repne"))
-        and any(_fits(form, order) for order in orders)
+        and any(_fit(form, order, fits) for order in orders)
     ]
 
 
@@ -104,8 +109,30 @@ def spellings(mnemonic: str) -> set[str]:
 
 
 def also_called(table: Table, pattern: str, found: Sequence[InstructionForm]) -> list[InstructionForm]:
-    """See `AssemblySyntax`: a name of the table's is no other one's."""
-    return list(found) or same_name(table, pattern)
+    """See `AssemblySyntax`: a name of the table's is no other one's.
+
+    Else `ADD_R64_M64` is how uops.info's addresses have a form, and `imulq` what AT&T calls one size.
+    """
+    name = pattern.upper()
+    if found or (found := same_name(table, name)):
+        return list(found)
+    if found := _by_address(table).get(name, []):
+        return found
+    return [
+        form
+        for known, size in without_suffix(name, _by_mnemonic(table))
+        for form in same_name(table, known)
+        if size and [op.width for op in form.operands[:1]] == [_SIZES[size]]
+    ]
+
+
+@cache
+def _by_address(table: Table) -> dict[str, list[InstructionForm]]:
+    found: dict[str, list[InstructionForm]] = {}
+    for form in table:
+        for name in {form.id, _OPCODE.sub("", form.id, count=1)}:
+            found.setdefault("_".join(re.findall(r"\w+", name)).upper(), []).append(form)
+    return found
 
 
 def same_name(table: Table, mnemonic: str) -> list[InstructionForm]:
@@ -156,7 +183,7 @@ def split(text: str) -> list[str]:
     return [*parts, current.strip()] if current.strip() else parts
 
 
-def _fits(form: InstructionForm, texts: list[str]) -> bool:
+def _fit(form: InstructionForm, texts: list[str], fits: _Fits) -> bool:
     target = texts[0] if texts else ""
     masked, zeroing = bool(re.search(r"\{k\d\}", target)), "{z}" in target
     if ("masked" in form.attributes, "zeroing" in form.attributes) != (masked, zeroing):
@@ -171,8 +198,28 @@ def _fits(form: InstructionForm, texts: list[str]) -> bool:
     if form.mnemonic in ONE_OPERAND and len(plain) < len(explicit):
         del explicit[0]  # the top of the stack, unsaid
     return len(plain) == len(explicit) and all(
-        _operand_fits(op, text) for op, text in zip(explicit, plain, strict=True)
+        fits(op, text) for op, text in zip(explicit, plain, strict=True)
     )
+
+
+def _class_fits(op: Operand, text: str) -> bool:
+    """Whether an operand is of what manuals write: `r64`, `xmm2/m128/m32bcst`, `imm8`, `rel32`."""
+    for part in text.lower().split("/"):
+        match = _CLASS.fullmatch(part)
+        if match is None:
+            found = _operand_fits(op, part)
+        elif match[1] is None:
+            found = op.is_register and op.cls == part.upper()
+        elif match[1] == "m":
+            bits, told = op.cls[1:].partition("_")[::2]
+            found = op.is_memory and bool(match[3]) == bool(told) and match[2] in (None, bits)
+            found |= op.kind == "address" and match[2] is None
+        else:
+            kind = {"r": "R", "rel": "Rel"}.get(match[1], "I")
+            found = not op.fixed and op.cls.rstrip("lh") == kind + (match[2] or str(op.width))
+        if found:
+            return True
+    return False
 
 
 def _operand_fits(op: Operand, text: str) -> bool:
