@@ -31,7 +31,7 @@ class Assumed(Meaning):
     )
     LACKED = "{} does not execute these, it lacks {}, though LLVM's model has costs of them: {}"
     LACKED_BUT = "of the cores that this model is of, {} alone executes these, the others lack {}: {}"
-    CALLED = "what is called is not here, and neither its time nor what it changes is counted: {}"
+    CALLED = "calls are not followed, neither time nor effects of what is called are counted: {}"
     STREAMING = "stores past the caches take as long as memory does, which is not counted: {}"
     LINKED = "which lines of {} bytes the loop lies in is up to the linker: it takes {:.2f} to {:.2f} cycles"
     LOCKED = (
@@ -44,6 +44,7 @@ class Assumed(Meaning):
     )
     NO_MULTIPLIER = "the model has no cost by LMUL, the largest counts: {}"
     LINE = "line {}"
+    NAMED = "{} ({})"  # what it goes to
     TEXT = "{}"  # an instruction that is of no line
     AND_MORE = "{} and {} more"
 

@@ -136,9 +136,16 @@ def _about_vectors(
         yield Assumed.NO_MULTIPLIER.of(_places(largest))
 
 
+def _text(one: BlockInstruction | Unknown) -> Remark:
+    """An instruction that is of no line, with the name of what it goes to if it shows a number."""
+    target = one.target if isinstance(one, BlockInstruction) else ""
+    named = target and target not in one.text
+    return Assumed.NAMED.of(one.text, target) if named else Assumed.TEXT.of(one.text)
+
+
 def _places(found: Iterable[BlockInstruction | Unknown]) -> Remark:
     """`line 3, line 5 and 2 more`; the text where there is no line."""
-    places = [Assumed.LINE.of(one.line) if one.line else Assumed.TEXT.of(one.text) for one in found]
+    places = [Assumed.LINE.of(one.line) if one.line else _text(one) for one in found]
     names = list(dict.fromkeys(one.text for one in places))
     shown = ", ".join(names[:LISTED])
     if len(names) > LISTED:

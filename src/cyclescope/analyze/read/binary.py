@@ -31,6 +31,7 @@ _OTHERS = {
 }
 CODE, SYMBOLS, ADDED, _DYNAMIC_SYMBOLS = "SHT_PROGBITS", "SHT_SYMTAB", "SHT_RELA", "SHT_DYNSYM"
 UNTYPED, FUNCTION, SECTION = "STT_NOTYPE", "STT_FUNC", "STT_SECTION"  # of symbols
+_STUBS = (".plt", ".iplt")
 _LARGEST = 536_870_912  # 512 MiB of a section
 SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
@@ -51,8 +52,8 @@ class ElfSection(NamedTuple):
 
     @property
     def is_code(self) -> bool:
-        """Whether it holds code that is in the file."""
-        return self.kind == CODE and self.executable and self.size > 0
+        """Whether it holds code that is in the file, and not stubs: a linker's jumps to other files."""
+        return self.kind == CODE and self.executable and self.size > 0 and not self.name.startswith(_STUBS)
 
 
 class Symbol(NamedTuple):

@@ -26,7 +26,7 @@ _CODED = re.compile(
     r"\s*([0-9a-f]{1,16}):[ \t]+((?:[0-9a-f]{2} )*[0-9a-f]{2}|[0-9a-f]{8}|[0-9a-f]{4}) *"
     r"(?:(?:\t|  )[ \t]*(.*))?$"
 )
-_PLAIN = re.compile(r"\s*([0-9a-f]{1,16}):[ \t]+([a-z.(].*)$")
+_PLAIN = re.compile(r"\s*([0-9a-f]{1,16}):[ \t]+(?!file format )([a-z.(].*)$")  # a file may be named `a`
 _RELOCATION = re.compile(r"\s*[0-9a-f]+:[ \t]+R_\w+")
 _TARGET = re.compile(r"\b(?:0x)?([0-9a-f]{1,16}) <.+>")
 _LONG_NOP = re.compile(r"(?:data16 |[cdefgs]s )*nop[wl]?\s+\S")  # x86's padding

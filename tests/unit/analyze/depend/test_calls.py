@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import msgspec
 import pytest
 
 from cyclescope.analyze.decode.block import Block
@@ -16,7 +17,7 @@ from tests.support.code.blocks import FORWARD, predicted
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
 )
-NOTE = "what is called is not here, and neither its time nor what it changes is counted: "
+NOTE = "calls are not followed, neither time nor effects of what is called are counted: "
 STORED, LOADED = "mov [rsp + 8], rax", "mov rax, [rsp + 8]; add rax, rbx"
 
 
@@ -34,6 +35,22 @@ def test_the_stack_is_the_same_behind_a_call(monkeypatch, compiled, between):
     found = predicted(f"{STORED}; {between}; {LOADED}", loop=True)
     assert found.lcd == FORWARD + 1
     assert called(found) == [f"line {3 if 'push' in between else 2}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "said"),
+    [
+        ("call 0x1140", "leaf", "call 0x1140 (leaf)"),
+        ("call leaf", "leaf", "call leaf"),
+        ("call 0", "", "call 0"),
+    ],
+)
+def test_what_an_address_is_called_is_said(text, target, said):
+    code = decoder("x86-64").instruction(bytes.fromhex("e800000000"), 0)
+    one = msgspec.structs.replace(code, text=text, target=target)
+    assert called(
+        Predictor(load_model("znver3")).predict(Block((one,), "x86-64", "test"), simulate=False)
+    ) == [said]
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,9 @@ def test_without_bytes_the_text_is_assembled():
     block, same = (read_block(text, choice=Choice(function="f")) for text in (bare, GNU))
     assert [one.form for one in block] == [one.form for one in same]
     assert read_block(bare, choice=Choice(function="g")).loop
+    named = bare.replace(bare.splitlines()[1].partition(":")[0] + ":", "a:", 1)  # hexadecimal, too
+    assert "a:     file format" in named
+    assert read_block(named, choice=Choice(function="g")).loop
 
 
 def test_a_part_of_a_listing_is_one_by_its_addresses():

@@ -122,6 +122,16 @@ def test_a_name_for_the_end_of_the_code_is_no_function(tmp_path):
     assert [one.name for one in program.functions] == ["f"]
 
 
+def test_stubs_of_a_linker_are_no_code(tmp_path):
+    """They jump to each other, and no time is spent there."""
+    text = 'int puts(const char *);\nint f(int x) { while (x--) puts(""); return x; }\n'
+    data = compiled(tmp_path, text, "-O2", "-shared", "-fPIC", "-Wl,-z,lazy", name="k.c")
+    assert any(section.name == ".plt" for section in Binary(data, "k.so").sections)
+    program = object_program(data, "k.so")
+    assert ".text" in {piece.name for piece in program.pieces}
+    assert not any(piece.name.startswith(".plt") for piece in program.pieces)
+
+
 def test_labels_that_an_assembler_makes_up_are_no_names(tmp_path):
     """GNU as has one for every line of RISC-V code with debugging information, with a space at its end."""
     data = compiled(tmp_path, '.text\n"L0 ":\nloop:\n nop\n"L1 ":\n nop\n', "-c")
