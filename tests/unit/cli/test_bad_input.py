@@ -20,9 +20,9 @@ USAGE, FAILURE, UNSUPPORTED, NO_BACKEND = 2, 1, 3, 4
 @pytest.mark.parametrize("command", ["measure", "show", "forms", "verify-isa"])
 def test_an_unknown_pattern_is_met_with_a_suggestion(cyclescope, machine, store, command):
     option = ["--store", store] if command in ("measure", "show") else []
-    done = cyclescope(command, "imull", *option)
+    done = cyclescope(command, "imuli", *option)
     assert done.code == USAGE
-    assert "'imull'" in done.error
+    assert "'imuli'" in done.error
     assert "did you mean IMUL" in done.error
     assert not done.out
 
@@ -279,7 +279,7 @@ def test_debug_shows_where(monkeypatch):
     from cyclescope.errors import UsageError
 
     with pytest.raises(UsageError):
-        main(["--debug", "forms", "imull"])
+        main(["--debug", "forms", "imuli"])
 
 
 def test_a_store_with_nothing_in_it(cyclescope, machine, tmp_path, store):

@@ -142,7 +142,7 @@ def test_a_file_that_is_no_model(cyclescope, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["skylake", "imull"], "did you mean IMUL"),
+        (["skylake", "imuli"], "did you mean IMUL"),
         (["skylake", "VADDPD (ZMM, ZMM, ZMM)"], "leaves them out"),
         (["neoverse-n2", "ADDXrx65"], "did you mean ADDXrx64"),
         (["skylake", ""], "empty pattern"),

@@ -18,7 +18,7 @@ from cyclescope.analyze.decode.decoder import Decoder, decoder
 from cyclescope.analyze.read.assembler import disassembled_program, lines_of, text_program
 from cyclescope.analyze.read.contents import ELF_MAGIC, HEXADECIMAL, read
 from cyclescope.analyze.read.disassembly import has_code, is_disassembly, listed_isa, listed_program
-from cyclescope.analyze.read.listings import as_objdump
+from cyclescope.analyze.read.listings import as_assembly, as_objdump
 from cyclescope.analyze.read.objects import object_program
 from cyclescope.analyze.read.program import MOST_INSTRUCTIONS, Code, Function, Piece, Program
 from cyclescope.analyze.read.syntax import SYNTAXES, likely_isa
@@ -161,14 +161,14 @@ def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Progr
         return _machine_code(_hexadecimal(text), isa or DEFAULT, source)
     if text.count("\n") > _MOST_LINES:
         raise SourceError(f"{source} has more than {_MOST_LINES} lines", "give a part of it")
-    lines = lines_of(text)
+    lines = as_assembly(lines_of(text)) or lines_of(text)
     listing = as_objdump(lines) or (lines if is_disassembly(lines) else None)
     if listing is not None:
         return _listing(listing, source, isa, syntax)
     guessed = likely_isa(lines)
     decoder(isa or guessed or DEFAULT)  # before an assembler is looked for
     try:
-        program = text_program(text, source, isa or guessed or DEFAULT, syntax, folder)
+        program = text_program("\n".join(lines), source, isa or guessed or DEFAULT, syntax, folder)
     except UnsupportedInstruction as error:
         raise _explained(error, text, source, isa, guessed) from error
     return msgspec.structs.replace(program, notes=(*program.notes, *_not_preprocessed(text)))
