@@ -15,10 +15,13 @@
 #define BASE_OTHER 0.9        /* no neighbour slows the clock's chain by so much (4 % were seen): another width */
 #define BASE_BETTER 0.99      /* a base that is no whole width is replaced by one so much less */
 #define END_SLOTS 2.0         /* at most, of the end of a loop: a decrement and a branch */
+#define END_LONGER 32  /* times the trips of a canary, whose 25 no coarse clock times to a slot of 320 */
+#define END_SAMPLES 32 /* of such a loop, whose middle one is right to a seventh of a slot */
+#define END_CHAINS 4   /* pairs of the clock's chains beside each */
 #define CANARY_NOPS ((double)(CANARY_COPIES * arch_canary_nops))
 
 uint8_t *canary_code, *canary_longer;
-static uint8_t *empty_code, *trips_code, *trips_longer;
+static uint8_t *empty_code, *trips_code, *trips_longer, *end_code;
 
 /* Of a loop of nothing, which takes about as long as a canary: a cycle each. */
 static uint32_t empty_trips(void)
@@ -33,12 +36,14 @@ void canary_build(void)
     empty_code = CLOCK_CODE + 0x40000;
     trips_code = CLOCK_CODE + 0x44000;
     trips_longer = CLOCK_CODE + 0x48000;
+    end_code = CLOCK_CODE + 0x4c000;
     uint32_t trips = shared->canary_trips;
     build_loop(empty_code, arch_canary, arch_canary_bytes, 0, 1);
     build_loop(trips_code, arch_canary, arch_canary_bytes, 0, empty_trips());
     build_loop(trips_longer, arch_canary, arch_canary_bytes, 0, CANARY_LONGER * empty_trips());
     build_loop(canary_code, arch_canary, arch_canary_bytes, CANARY_COPIES, trips);
     build_loop(canary_longer, arch_canary, arch_canary_bytes, CANARY_COPIES, CANARY_LONGER * trips);
+    build_loop(end_code, arch_canary, arch_canary_bytes, CANARY_COPIES, END_LONGER * trips);
 }
 
 /* Core cycles per trip of the canary's loop; 0 where its times lie too far apart to say. `entry` is
@@ -76,10 +81,27 @@ void canary_note_base(double nop)
         cal()->nop = nop;
 }
 
-/* A whole number of slots; of several calibrations, the least disturbed says how many. */
-static void note_loop_end(double end)
+/* Core cycles of a trip by loops so long that a slot shows: one too many made all code that fills the front end .25 %
+ * faster than it is, for as long as no calibration happened to find another. */
+static double long_trip(void)
 {
-    double slot = cal()->nop, slots = floor(end / slot + 0.5);
+    static double v[END_SAMPLES];
+    for (unsigned i = 0; i < END_SAMPLES; i++) {
+        double chains = 0, low, high, trips = time_again(end_code) - time_again(canary_code);
+        for (unsigned j = 0; j < END_CHAINS; j++)
+            chains += clock_beside(&low, &high) / (high - low);
+        v[i] = trips * chains / END_CHAINS / shared->canary_trips / (END_LONGER - 1);
+    }
+    return median_of(v, END_SAMPLES);
+}
+
+/* A whole number of slots, and no less than one; of several calibrations, the least disturbed says how many. */
+static void find_loop_end(void)
+{
+    double slot = cal()->nop;
+    if (shared->loop_end > 0 && shared->loop_end <= slot)
+        return;
+    double slots = floor((long_trip() - CANARY_NOPS * slot) / slot + 0.5);
     slots = slots < 1 ? 1 : slots > END_SLOTS ? END_SLOTS : slots;
     if (shared->loop_end == 0 || slots * slot < shared->loop_end)
         shared->loop_end = slots * slot;
@@ -122,7 +144,7 @@ void canary_note(const double *canary, const double *longer, unsigned n)
     canary_note_base(width ? 1.0 / width : trip / CANARY_NOPS);
     int undisturbed = width && cal()->nop * width > BASE_BETTER;
     if (undisturbed)
-        note_loop_end(trip - CANARY_NOPS * cal()->nop);
+        find_loop_end();
     if (shared->moment > 0)
         entry = clear_entry(canary, longer, n);
     if (entry > 0 && (undisturbed || shared->moment > 0))

@@ -80,9 +80,26 @@ double scatter_of(const double *v, unsigned n)
     return fmin(SCATTER_GRAIN * mean_of_lesser(apart, n - 1), SCATTER_MOST * cal()->ticks_per_cycle);
 }
 
+/* Mean of the times around that of the low cluster: those that are as far above it as others are below are as good. */
+static double around(const double *v, unsigned n, double grain, unsigned *members, double *width)
+{
+    double mean = cluster(v, n, grain, members, width), limit = grain + TOLERANCE * mean, sum = 0;
+    unsigned near = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (fabs(v[i] - mean) <= limit) {
+            sum += v[i];
+            near++;
+        }
+    if (near < *members)
+        return mean;
+    *members = near;
+    *width = limit;
+    return sum / near;
+}
+
 /* To load and to leave the registers of a state, and to find ports free, takes some code more or less by ten times
- * what a canary scatters by. */
+ * what a canary scatters by. What is the low one of longer and of shorter times is less by more of the longer ones. */
 double low_cluster_of_its_own(const double *v, unsigned n, unsigned *members, double *width)
 {
-    return cluster(v, n, n < SCATTER_LEAST ? shared->grain : fmax(scatter_of(v, n), shared->grain), members, width);
+    return around(v, n, n < SCATTER_LEAST ? shared->grain : fmax(scatter_of(v, n), shared->grain), members, width);
 }

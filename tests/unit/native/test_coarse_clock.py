@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import median, stdev
+from statistics import fmean, median, stdev
 
 import pytest
 
@@ -24,6 +24,21 @@ def test_a_frequency_that_jumps_is_followed_soon_where_the_clock_is_coarse(core,
     found = core((CHAIN, 0), *wide(NOPS), COUNTERS=0, WANDER=jump, rounds=300)
     off = sorted(abs(r.cycles - 1) for r in found.readings)
     assert off[int(0.9 * len(off))] < 0.008
+
+
+@pytest.mark.parametrize("width", [4, 8])
+def test_the_end_of_a_loop_is_a_slot_of_hundreds(core, width):
+    """A calibration in four found two where the frequency wanders by .3 % while it looks."""
+    ends = [core(COUNTERS=0, WANDER=0.003, WIDTH=width, SEED=seed).loop_end for seed in range(12)]
+    assert ends == [pytest.approx(1 / width)] * 12
+
+
+def test_readings_are_as_often_too_long_as_too_short(core):
+    """Where the frequency wanders, the least of longer times are less by more than those of shorter ones."""
+    options = {"COUNTERS": 0, "WANDER": 0.003, "rounds": 40, "want": 12, "target": 50000.0}
+    found = [core((CHAIN, 0), *wide(NOPS), SEED=seed, **options).readings for seed in range(4)]
+    off = [r.cycles - 1 for readings in found for r in readings]
+    assert abs(fmean(off)) < 0.0005
 
 
 @pytest.mark.parametrize("clock", [{}, {"STEP": 2}])
