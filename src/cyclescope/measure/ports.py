@@ -231,7 +231,15 @@ class PortPlanner:
         if block is None:
             return None
         kernel = self._mixed(found, block, count, self._dialect.vector_level(other), together)
-        return Experiment(*key, kernel, INSTANCES)
+        setup = kernel.setup + self._emptied(other, found.writes | found.reads | block.writes | block.reads)
+        return Experiment(*key, msgspec.structs.replace(kernel, setup=setup), INSTANCES)
+
+    def _emptied(self, blocker: InstructionForm, kept: frozenset[Register]) -> bytes:
+        """What takes the values of registers that nobody uses, of the kind that blocking instructions write:
+        how many of them are left for what is in flight may depend on what else the core runs.
+        """
+        places = [place for place, op in enumerate(blocker.operands) if op.is_register and op.write]
+        return b"".join(self._dialect.empty(blocker, place, kept) for place in places)
 
     def _slots(self, key: Key, form: InstructionForm, filling: Filling, instances: int) -> Experiment | None:
         """As many instances as there are registers for, in turn, among the filler."""

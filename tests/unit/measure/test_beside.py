@@ -58,3 +58,20 @@ def test_blocking_instructions_do_not_wait_for_each_other(isa):
             seen += 1
             assert block.reads.isdisjoint(block.writes), form.id
     assert seen > 200
+
+
+@pytest.mark.parametrize("name", ["VPMULUDQ (XMM, XMM, XMM)", "VPADDD_Z (YMM, K, YMM, YMM)"])
+def test_blocking_instructions_leave_masks_for_what_is_in_flight(name):
+    """Of a core's few: they write one, and those that nobody uses hold no value."""
+    table = load_table("x86-64")
+    plans = PortPlanner(Planner(table, lambda form: True))
+    form, blocker = table[name], table["KNOTB (K, K)"]
+    kernel = plans.against(form, blocker, 2, 8).make().kernel
+    used = {one for i in kernel.body for one in plans.planner.dialect.written(i.form, i.registers)}
+    used |= {one for i in kernel.body for one in plans.planner.dialect.read(i.form, i.registers)}
+    held = {number for file, number in used if file == "k"}
+    zero = [plans.planner.dialect.helpers.mask_zero(n).code for n in range(8)]
+    assert len(held) == 2
+    assert [zero[n] in kernel.setup for n in range(8)] == [n not in held for n in range(8)]
+    others = plans.against(form, table["VPABSB (XMM, XMM)"], 2, 8).make().kernel
+    assert not any(code in others.setup for code in zero)

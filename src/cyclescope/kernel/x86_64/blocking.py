@@ -23,7 +23,7 @@ from cyclescope.kernel.x86_64.values import immediates
 _WRITTEN = {
     "r": (10, 9, 8, 7, 6, 5, 2, 1),
     "v": (11, 10, 9, 8, 7, 6, 5, 4),
-    "k": (5, 4, 3, 2, 1),
+    "k": (5,),  # each that holds a value is one less for what is in flight, of few
     "m": (6, 5, 4, 3, 2, 1),
 }
 _READ = {"r": (CONSTANT, 11, 3), "v": (15, 14, 13, 12), "k": (MASK_ONES, 6), "m": (7, 0)}
