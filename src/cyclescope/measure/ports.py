@@ -158,15 +158,17 @@ class PortPlanner:
         cycles: int,
         together: bool = False,
         look: int = 1,
+        setter: InstructionForm | None = None,
     ) -> Question:
         """`INSTANCES` of a form among blocking instructions that fill their ports for `cycles` cycles.
 
         They are spread evenly, or stand `together` at the end: an instance that takes both of two ports
         loses a cycle where the blocking instructions before it are odd in number. `look` counts the times
-        that it is measured.
+        that it is measured. A `setter` before each instance writes what that would read of those.
         """
-        key = form.id, PORTS, blocker.id, "", f"x{cycles}" + (f".{look}" if look > 1 else "")
-        return Question(key, partial(self._among, key, form, blocker, width * cycles, together))
+        before = setter.id if setter else ""
+        key = form.id, PORTS, blocker.id, before, f"x{cycles}" + (f".{look}" if look > 1 else "")
+        return Question(key, partial(self._among, key, form, blocker, width * cycles, together, setter))
 
     def slots(self, form: InstructionForm, filling: Filling, instances: int) -> Question:
         """Instances of a form spread evenly among instructions that need a front-end slot and no port."""
@@ -224,14 +226,23 @@ class PortPlanner:
         other: InstructionForm,
         count: int,
         together: bool = False,
+        setter: InstructionForm | None = None,
     ) -> Experiment | None:
-        """`INSTANCES` of a form among `count` of another one."""
+        """`INSTANCES` of a form among `count` of another one, each behind a `setter`."""
         found = self._instances(form)
-        block = self.beside(other, found)
+        sets = self.block(setter, found.writes | found.reads) if setter else None
+        before = sets.take(1) if sets else []
+        if setter and not before:
+            return None
+        used: UsedRegisters = found
+        for one in before:
+            writes, reads = found.writes | self._written(one), found.reads | self._read(one)
+            used = UsedRegisters(form, found.registers, writes, reads)
+        block = self.beside(other, used)
         if block is None:
             return None
-        kernel = self._mixed(found, block, count, self._dialect.vector_level(other), together)
-        setup = kernel.setup + self._emptied(other, found.writes | found.reads | block.writes | block.reads)
+        kernel = self._mixed(found, block, count, self._dialect.vector_level(other), together, before)
+        setup = kernel.setup + self._emptied(other, used.writes | used.reads | block.writes | block.reads)
         return Experiment(*key, msgspec.structs.replace(kernel, setup=setup), INSTANCES)
 
     def _emptied(self, blocker: InstructionForm, kept: frozenset[Register]) -> bytes:
@@ -328,16 +339,25 @@ class PortPlanner:
         return frozenset(self._dialect.read(one.form, one.registers))
 
     def _mixed(
-        self, found: Instances, block: BlockingSequence, count: int, level: int, together: bool = False
+        self,
+        found: Instances,
+        block: BlockingSequence,
+        count: int,
+        level: int,
+        together: bool = False,
+        before: Sequence[Instruction] = (),
     ) -> Kernel:
-        """The blocking instructions in equal parts, or in one, an instance of the form after each part."""
+        """The blocking instructions in equal parts, or in one, an instance of the form after each part.
+
+        `before` stands before each instance.
+        """
         items: list[Instruction] = []
         body = found.kernel.body
         for number, instruction in enumerate(body):
             first, last = count * number // len(body), count * (number + 1) // len(body)
             if together:
                 first, last = (count, count) if number else (0, count)
-            items += [*block.take(last - first, first), instruction]
+            items += [*block.take(last - first, first), *before, instruction]
         return self._kernel(items, self.planner.with_vectors(found.kernel.state, level), found.kernel.setup)
 
     def mixed(self, items: Sequence[Instruction], state: object, setup: bytes) -> Kernel:

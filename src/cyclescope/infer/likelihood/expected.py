@@ -13,7 +13,7 @@ class Expected:
 
     Every different expectation of a class is there once, `owners` are the classes' numbers, `places` has
     those of each explanation, a row for each class. `together` is as a rule where the instances stand in one
-    place.
+    place, `at_once` where all micro-operations of each are ready at once.
     """
 
     def __init__(
@@ -22,12 +22,13 @@ class Expected:
         least: Array,
         usual: Array,
         together: Array,
+        at_once: Array,
         tails: Places,
         owners: Places,
         places: Places,
     ) -> None:
         self.names = names
-        self.least, self.usual, self.together = least, usual, together
+        self.least, self.usual, self.together, self.at_once = least, usual, together, at_once
         self.tails, self.owners, self.places = tails, owners, places
         self.costs = cache(self._costs)
 
@@ -52,15 +53,16 @@ class Expected:
         """The tail of every expectation, then that of every different least cost."""
         return np.concatenate((self.tails, self._floors[0][1].astype(np.intp)))
 
-    def numbers(self, near: Array, beside: Sequence[Mapping[str, float]]) -> Array:
+    def numbers(self, near: Array, waits: Array, beside: Sequence[Mapping[str, float]]) -> Array:
         """What classes are expected to cost as a rule by each form, then every different least cost once.
 
-        `near` has a row for every look at each form, above 0 where instances stand in one place, `beside`
-        what else costs each class as a rule.
+        `near` and `waits` have a row for every look at each form, above 0 where instances stand in one place
+        and where they wait, `beside` what else costs each class as a rule.
         """
         count = len(self.owners)
         found = np.empty(near.shape)
-        found[..., :count] = np.where(near[..., :count] > 0, self.together, self.usual)
+        usual = np.where(near[..., :count] > 0, self.together, self.usual)
+        found[..., :count] = np.where(waits[..., :count] > 0, np.maximum(usual, self.at_once), usual)
         if any(beside):
             more = np.array([[some.get(name, 0.0) for name in self.names] for some in beside])
             found[..., :count] += more[:, None, self.owners]
@@ -79,13 +81,16 @@ def joined(one: Expected, other: Expected) -> Expected:
         np.concatenate(pair)
         for pair in (
             (one.owners, other.owners), (one.least, other.least), (one.usual, other.usual),
-            (one.together, other.together), (one.tails, other.tails),
+            (one.together, other.together), (one.at_once, other.at_once), (one.tails, other.tails),
         )
     ]  # fmt: skip
     kinds, where = np.unique(np.stack(rows), axis=1, return_inverse=True)
     places = np.concatenate((one.places, other.places + len(one.least)), axis=1)
-    owners, tails = kinds[0].astype(np.intp), kinds[4].astype(np.intp)
-    return Expected(one.names, kinds[1], kinds[2], kinds[3], tails, owners, where.reshape(-1)[places])
+    owners, tails = kinds[0].astype(np.intp), kinds[5].astype(np.intp)
+    least, usual, together, at_once = kinds[1:5]
+    return Expected(
+        one.names, least, usual, together, at_once, tails, owners, where.reshape(-1)[places]
+    )  # fmt: skip
 
 
 def begun(inside: Array, instances: int, width: int) -> Array:

@@ -34,20 +34,23 @@ class Look(msgspec.Struct, frozen=True):
     """A reading in micro-operations, and its own error as its rounds show it.
 
     `together` says that the instances stood in one place: units that are chosen early are chosen worse then.
+    `waits` that each waited for a blocking instruction, and that all of it was ready at once then.
     """
 
     value: float
     error: float
     together: bool = False
+    waits: bool = False
 
 
 def told_by(looks: Sequence[Sequence[Look]], number: int) -> tuple[list[float], ...]:
-    """Values and errors of the look of this number at each class, its share of all, and if it is together."""
+    """Values and errors of the look of this number at each class, share of all, together, waiting."""
     none = Look(0.0, 1.0)  # any, for it has no share
     some = [(one[number], 1 / len(one)) if number < len(one) else (none, 0.0) for one in looks]
     return (
         [look.value for look, _ in some], [look.error for look, _ in some],
         [share for _, share in some], [float(look.together) for look, _ in some],
+        [float(look.waits) for look, _ in some],
     )  # fmt: skip
 
 

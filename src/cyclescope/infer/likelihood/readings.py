@@ -44,13 +44,14 @@ def _alike(noise: Scatter, expected: Expected, asked: Sequence[Asked], number: i
         [told_by([looks.get(name, ()) for name in expected.names], n) for n in range(number)]
         for looks, _ in asked
     ])  # fmt: skip
-    values, errors, shares, near = told.transpose(2, 0, 1, 3)[:, :, :, expected.every_owner]
-    every = expected.numbers(near, [beside for _, beside in asked])
+    values, errors, shares, near, waits = told.transpose(2, 0, 1, 3)[:, :, :, expected.every_owner]
+    every = expected.numbers(near, waits, [beside for _, beside in asked])
     count, least = len(expected.owners), expected.least
     costs = noise.costs(values, errors, every, expected.every_tail)
     usual, as_usual = every[..., :count], costs[..., :count]
     between = noise.between(values[..., :count], errors[..., :count], least, usual) + UNEVEN
     as_least = (costs[..., count:] + UNUSUAL)[..., expected.floor]
+    as_least = np.where(waits[..., :count] > 0, as_least - UNUSUAL, as_least)
     unusual = np.minimum(as_usual, np.minimum(as_least, between))
     total = (shares[..., :count] * np.where(usual > least, unusual, as_usual)).sum(axis=1)
     return np.asarray(total[:, expected.places].sum(axis=1))

@@ -199,7 +199,7 @@ class UsageSolver:
     def _costs(self, late: bool) -> Expected:
         """What explanations cost classes, whose own results may be as late."""
         names, least, usual, tail, owners, places = list(self.blockers), [], [], [], [], []
-        together = []
+        together, at_once = [], []
         start = 0
         for number, (name, wide) in enumerate(self.blockers.items()):
             inside = np.array([set(one) <= set(wide) for one in self.sets], dtype=float)
@@ -214,18 +214,30 @@ class UsageSolver:
             if self.instances:
                 rows[1:3] = [np.maximum(row, begun(rows[0], self.instances, len(wide))) for row in rows[1:3]]
             tails = np.where(rows[3] > 0, tail_of(True, name in self.full), tail_of(False, name in self.full))
-            kinds, where = np.unique(np.stack([*rows[:3], tails]), axis=1, return_inverse=True)
+            rows[3] = rows[0] + self._spread_over(wide)
+            kinds, where = np.unique(np.stack([*rows, tails]), axis=1, return_inverse=True)
             least.append(kinds[0])
             usual.append(kinds[1])
             together.append(kinds[2])
-            tail.append(kinds[3].astype(np.intp))
+            at_once.append(kinds[3])
+            tail.append(kinds[4].astype(np.intp))
             owners.append(np.full(kinds.shape[1], number))
             places.append(start + where.reshape(-1))
             start += kinds.shape[1]
         return Expected(
             tuple(names), np.concatenate(least), np.concatenate(usual), np.concatenate(together),
-            np.concatenate(tail), np.concatenate(owners), np.stack(places),
+            np.concatenate(at_once), np.concatenate(tail), np.concatenate(owners), np.stack(places),
         )  # fmt: skip
+
+    def _spread_over(self, wide: Ports) -> Array:
+        """Micro-operations of every explanation that may go elsewhere, and yet take ports of a class.
+
+        Where several are ready at once, and older than what waits for these ports, each port gets some.
+        """
+        inside = np.array([len({*one} & {*wide}) / len(one) for one in self.sets])
+        partly = np.where(inside < 1, inside, 0.0)
+        several = self._multisets @ (partly > 0) > 1
+        return np.where(several, np.ceil(self._multisets @ partly - _ROUNDING), 0.0)
 
     # --- how likely they are -----------------------------------------------------------------------
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations, islice, product
 
 from cyclescope.infer.front_end.undivided import MICROCODE
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
-from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, stores
-from cyclescope.infer.ports.evidence import EITHER, ClassCounts, PortFacts
+from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, preference, stores
+from cyclescope.infer.ports.evidence import EITHER, ClassCounts, PortFacts, waits_among
 from cyclescope.infer.ports.questions import LONGEST_PAIR, made
 from cyclescope.infer.ports.resources import SMALLEST_PART, hidden_units
 from cyclescope.infer.workload import AMONG, BETWEEN, CLASSES, HIDDEN_RESOURCES, MEMORY, PORTS_AGAIN
@@ -138,20 +138,29 @@ class ClassQuestions:
         )
 
     def _again(self) -> Iterator[Question]:
-        """What the best explanation misses, as before and with more blocking; accesses that none expects."""
+        """What the best explanation misses, as before and with more blocking; accesses that none expects.
+
+        Where a form may cost more for the flags that it waits for, too, and nothing is certain.
+        """
         builder = self._read_ports()
         facts = builder.facts
         self._structure, self._usages = facts.structure, {}
+        setters = Setters(builder, self._forms)
         for form in self._forms:
             usage = builder.usage(form, facts.front_end.throughputs.get(form.id))
             doubtful = usage.ports is not None and usage.confidence != HIGH and not usage.microcoded
             missed = builder.missed(form, usage) if doubtful else set()
             for more in (0, SPARE):
                 yield from self._against(facts, [form], more, only=missed, look=2)
+            waits = [*waits_among(facts, form)] if doubtful else []
+            for head, flags in waits:
+                setter, width = setters.of(flags, head), facts.classes.widths[head]
+                if setter and (cycles := _hiding(facts, form, width, 1)):
+                    yield self.plans.against(form, facts.table[head], width, cycles, setter=setter)
             unexpected = _unexpected(facts, form)
             for head in unexpected:
                 yield from self._beside_stand_in(facts, form, head)
-            if not missed and not unexpected:
+            if not missed and not unexpected and not waits:
                 self._usages[form.id] = usage
 
     def _beside_stand_in(self, facts: PortFacts, form: InstructionForm, head: str) -> Iterator[Question]:
@@ -207,14 +216,17 @@ def _may_block(facts: PortFacts, form: str) -> bool:
     return slots <= MICROCODE and fast <= cycles <= slow and form not in facts.classes.widths
 
 
-def _hiding(facts: PortFacts, form: InstructionForm, width: int) -> int:
-    """Cycles of blocking that hide the form's own limits; 0 where that would be too many."""
+def _hiding(facts: PortFacts, form: InstructionForm, width: int, more: int = 0) -> int:
+    """Cycles of blocking that hide the form's own limits; 0 where that would be too many.
+
+    `more` are slots of what stands before each instance.
+    """
     front_end = facts.front_end
     alone = front_end.alone.get(form.id, math.inf)
     if alone > LONGEST_PAIR or form.id not in front_end.slots:
         return 0
     spare = front_end.width - width
-    slots = max(front_end.slots[form.id], 1.0) * INSTANCES
+    slots = (max(front_end.slots[form.id], 1.0) + more) * INSTANCES
     crowded = math.ceil(1.2 * slots / spare) + 1 if spare > 0 else 0
     escaping = min(math.ceil(1.2 * slots) + 1, _LONGEST)  # one port may have to take them all
     needed = max(_LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
@@ -270,3 +282,36 @@ def are_compared(facts: PortFacts, planner: Planner) -> bool:
             if b not in facts.confined.get(a, ()) and (cycles := _hiding(facts, table[a], widths[b]))
         ]
     return not any(True for _ in made(questions))
+
+
+class Setters:
+    """Forms that set flags in one micro-operation that is known well: `forms` are those to choose from."""
+
+    def __init__(self, builder: PortBuilder, forms: Iterable[InstructionForm]) -> None:
+        self._builder = builder
+        self._forms = forms
+
+    @cached_property
+    def _known(self) -> list[tuple[frozenset[int], InstructionForm]]:
+        """The forms, with their ports."""
+        plain = [f for f in self._forms if f.flags_written and not f.flags_read and _has_choice(f)]
+        cycles = self._builder.facts.front_end.throughputs
+        usages = [(self._builder.usage(form, cycles.get(form.id)), form) for form in plain]
+        return [
+            (frozenset(op.ports), form) for usage, form in usages if usage.confidence == HIGH
+            for op in usage.operations or () if len(usage.operations or ()) == op.count * op.cycles == 1
+        ]  # fmt: skip
+
+    def of(self, flags: int, head: str) -> InstructionForm | None:
+        """What sets some flags on ports that a class leaves free, if anything does."""
+        ports = self._builder.structure.sets.get(head, ())
+        some = [
+            (not mine.isdisjoint(ports), -len(mine), preference(form), form) for mine, form in self._known
+            if not flags & ~form.flags_written and not mine <= {*ports}
+        ]  # fmt: skip
+        return min(some, key=lambda one: one[:3])[3] if some else None
+
+
+def _has_choice(form: InstructionForm) -> bool:
+    """Whether a form works on registers, any of them."""
+    return not any(op.is_memory or (op.is_register and op.fixed) for op in form.operands)

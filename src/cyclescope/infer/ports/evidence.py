@@ -14,11 +14,13 @@ from cyclescope.infer.ports.candidates import memory_of, register_bits
 from cyclescope.infer.ports.classes import ALIKE, HALVES, Classes
 from cyclescope.infer.ports.front_end import ONE_SLOT, FrontEndFacts
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import Table
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
 from cyclescope.measure.record import FAILED, Record
 from cyclescope.remarks.remark import Remark
 
 EITHER = 0.5  # micro-operations: rather one than none
+SHOWN_BY = 3  # forms that show what a core does, as one may be read wrong
 ERROR = 0.05  # micro-operations by which a count is off, or a reading that does not say
 _VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
 _FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
@@ -230,3 +232,58 @@ def lowest(looks: Sequence[Look]) -> list[Look]:
     clear = [look for look in looks if look.error <= _VAGUE * max(error, SMALLEST_ERROR)]
     least = min(look.value for look in clear)
     return [look for look in clear if look.value - least < ALIKE]
+
+
+def looks_among(classes: Classes, records: Iterable[Record]) -> dict[str, dict[str, list[Look]]]:
+    """Readings of a form among the blocking instructions of a class, by form and representative.
+
+    Of blocking instructions of several register files those count that it costs least: the others need
+    something else beside the ports that all of them have.
+
+    An instance that waits for flags of the blocking instruction before it is the oldest when it may begin,
+    and all its micro-operations are ready at once: two of them take both of two ports, though one would do.
+    Behind a setter of these flags, which is not kept waiting itself, it is not.
+    """
+    stand_ins = {name: head for head, name in classes.stand_ins.items()}
+    heads = dict.fromkeys(classes.widths) | stand_ins
+    found: dict[str, dict[str, dict[tuple[str, str], list[Record]]]] = {}
+    for r in records:
+        if r.quantity == PORTS and r.source in heads:
+            by_class = found.setdefault(r.form, {}).setdefault(heads[r.source] or r.source, {})
+            by_class.setdefault((r.source, r.target), []).append(r)
+    return {
+        form: {head: _least_of(classes, form, head, some) for head, some in by_class.items()}
+        for form, by_class in found.items()
+    }
+
+
+def _least_of(
+    classes: Classes, form: str, head: str, records: Mapping[tuple[str, str], Sequence[Record]]
+) -> list[Look]:
+    """Readings among the blocking instructions of a class that a form costs least, best behind setters.
+
+    Those with the fewest cycles of blocking have the instances spread, the others in one place.
+    """
+    scale, found = classes.widths[head] / INSTANCES, []
+    for (source, setter), some in records.items():
+        waits = not setter and bool(_awaited(classes.table, form, source))
+        cycles = [blocked(r.variant) for r in some]
+        least = min(cycles)
+        found.append([
+            Look((r.cycles - n) * scale, r.spread * scale, n > least, waits)
+            for r, n in zip(some, cycles, strict=True)
+        ])  # fmt: skip
+    return min(found, key=lambda looks: low(looks) + EITHER * looks[0].waits)
+
+
+def _awaited(table: Table, form: str, blocker: str) -> int:
+    """Flags for which a form waits among blocking instructions."""
+    waiting, writing = table.get(form), table.get(blocker)
+    return waiting.flags_read & writing.flags_written if waiting and writing else 0
+
+
+def waits_among(facts: PortFacts, form: InstructionForm) -> Iterator[tuple[str, int]]:
+    """Classes that a form may cost more for waiting, each with the flags that it waits for."""
+    for head, looks in facts.looks(form.id).items():
+        if looks[0].waits and low(looks) > EITHER:
+            yield head, _awaited(facts.table, form.id, head)

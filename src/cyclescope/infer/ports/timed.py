@@ -34,12 +34,19 @@ from cyclescope.infer.ports.candidates import (
     updates,
 )
 from cyclescope.infer.ports.classes import Classes
-from cyclescope.infer.ports.evidence import EITHER, ClassCounts, PortFacts, low, lowest
+from cyclescope.infer.ports.evidence import (
+    EITHER,
+    SHOWN_BY,
+    ClassCounts,
+    PortFacts,
+    looks_among,
+    low,
+    lowest,
+)
 from cyclescope.infer.ports.front_end import FrontEndFacts, dropped
 from cyclescope.infer.ports.groups import PortGroups, ReadingsAhead, learned_scatter
 from cyclescope.infer.ports.naming import named
 from cyclescope.isa.form import InstructionForm
-from cyclescope.measure.ports import INSTANCES, PORTS, blocked
 from cyclescope.measure.record import Record
 from cyclescope.model.behaviour.nops import is_nop
 from cyclescope.model.facts import LOW, MEDIUM
@@ -50,7 +57,6 @@ from cyclescope.remarks.remark import NOTHING, Remark
 _APART = 0.06  # of the time alone: disjoint ports
 PAIR_ERROR = 0.02  # of the time alone, by which that of a pair is off
 DIVIDES = 2.5  # cycles: units that are not pipelined take more, limits of transfers and of ports less
-SHOWN_BY = 3  # forms that show what a core does, as one may be read wrong
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
 _ORDER = "rvzfpm"  # of register files, by whose classes ports are numbered
 
@@ -68,37 +74,8 @@ class TimedEvidence:
 
     @cached_property
     def _looks(self) -> dict[str, dict[str, list[Look]]]:
-        """Readings of a form among the blocking instructions of a class, by form and representative.
-
-        Of blocking instructions of several register files those count that it costs least: the others need
-        something else beside the ports that all of them have.
-        """
-        stand_ins = {name: head for head, name in self.classes.stand_ins.items()}
-        heads = dict.fromkeys(self.classes.widths) | stand_ins
-        found: dict[str, dict[str, dict[str, list[Record]]]] = {}
-        for r in self._records:
-            if r.quantity == PORTS and r.source in heads:
-                by_class = found.setdefault(r.form, {}).setdefault(heads[r.source] or r.source, {})
-                by_class.setdefault(r.source, []).append(r)
-        return {
-            form: {head: self._least_of(head, some) for head, some in by_class.items()}
-            for form, by_class in found.items()
-        }
-
-    def _least_of(self, head: str, records: Mapping[str, Sequence[Record]]) -> list[Look]:
-        """Readings among the blocking instructions of a class that a form costs least.
-
-        Those with the fewest cycles of blocking have the instances spread, the others in one place.
-        """
-        scale, found = self.classes.widths[head] / INSTANCES, []
-        for some in records.values():
-            cycles = [blocked(r.variant) for r in some]
-            least = min(cycles)
-            found.append([
-                Look((r.cycles - n) * scale, r.spread * scale, n > least)
-                for r, n in zip(some, cycles, strict=True)
-            ])  # fmt: skip
-        return min(found, key=low)
+        """Readings of a form among the blocking instructions of a class, by form and representative."""
+        return looks_among(self.classes, self._records)
 
     def readings(self, form: str) -> Mapping[str, Sequence[Look]]:
         """Readings of a form in micro-operations that are confined to a class, by representative."""
@@ -166,9 +143,18 @@ class TimedEvidence:
     def _may_be_renaming(self, name: str, others: Sequence[str]) -> bool:
         """Whether a class may be limited by how many instructions of its files are renamed in a cycle.
 
-        No core has ports for moves alone: where nothing else runs as often, no port is what moves run out of.
+        No core has ports for moves alone: where nothing else runs as often, no port is what moves run out of,
+        unless instructions that are renamed apart from them are in their way.
         """
         mine = self._class(name)
+        apart = [
+            o
+            for o in map(self._class, others)
+            if mine.sides.isdisjoint(o.sides) and self._tells(name, o.name)
+        ]
+        shown = [self._pair(mine, o) for o in apart if mine.width + o.width <= self.width]
+        if are_seen_to_share(shown, self.width):
+            return False
         beside = [o for o in others if o != name and self._class(o).sides == mine.sides]
         wide = [o for o in beside if self.classes.widths[o] >= mine.width]
         return bool(beside) and self.classes.only_moves(name) and all(map(self.classes.only_moves, wide))
