@@ -8,6 +8,8 @@ from functools import lru_cache
 from cyclescope.model.binding import Loads, port_bound
 from cyclescope.model.machine import Core, FormCost, Halves, Operation
 
+ONLY_BESIDE = "beside "  # names of resources that count only beside operations of just the ports that follow
+
 
 def notation(operations: Sequence[Operation], ports: Sequence[str]) -> str:
     """`1*p06+1*p23`, smallest port sets first; `-` where no port is used.
@@ -40,6 +42,18 @@ def resource_ports(name: str, ports: Sequence[str]) -> tuple[int, ...]:
             found.append(number)
             rest = rest.removeprefix(port).removeprefix(",")
     return () if rest else tuple(found)
+
+
+def counted(
+    used: dict[str, float], ports: Sequence[str], operations: Iterable[Operation]
+) -> dict[str, float]:
+    """Cycles by resource, without what counts only beside operations of just its ports, if there are none."""
+    some = {name for name in used if name.startswith(ONLY_BESIDE)}
+    there = {port_set(op.ports, ports) for op in operations} if some else set()
+    return {
+        name: cycles for name, cycles in used.items()
+        if name not in some or name.removeprefix(ONLY_BESIDE) in there
+    }  # fmt: skip
 
 
 def port_throughput(operations: Iterable[Operation]) -> float:

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from cyclescope.model.dispatch_cycles import Dispatched, Ports, dispatch_cycles, single_cycles
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import (
+    counted,
     even_throughput,
     halves_throughput,
     port_set,
@@ -83,7 +84,10 @@ def _in_turn(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float]:
 
 
 def busy_resources(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float]:
-    """The same of known forms without the front end, in any order."""
+    """The same of known forms without the front end, in any order.
+
+    Loads of the widest vectors are in the way of narrower ones alone: what they cost counts beside these.
+    """
     bounds: dict[str, float] = {}
     for form, count in mix.items():
         cost = model.forms[form]
@@ -91,7 +95,7 @@ def busy_resources(model: MachineModel, mix: Mapping[str, float]) -> dict[str, f
             bounds[form] = count * cost.throughput
         for name, cycles in cost.resources.items():
             bounds[name] = bounds.get(name, 0.0) + count * cycles / model.resources[name]
-    return bounds
+    return counted(bounds, model.ports, (op for form in mix for op in model.forms[form].operations or ()))
 
 
 def resource_throughput(model: MachineModel, mix: Mapping[str, float]) -> tuple[float, str] | None:

@@ -102,6 +102,7 @@ class Usage(Meaning):
     MORE_ODDS = "{}, {}"
     OTHER_NUMBER = "{:.0f} : 1 against another number of ports that its class shares"
     LATE = "its result comes later than others of its ports, which lose a turn to it"
+    WIDE = "it costs narrower loads {:.1f} turns more than other loads do"
     UNSEEN_ACCESS = "no blocking instruction shows which ports its memory access needs"
     UNFILLED = "{:.1f} micro-operations are on ports that no class fills"
     MICROCODED = "microcoded: dispatch stalls while the sequencer delivers"

@@ -51,6 +51,19 @@ def test_every_resource_has_a_bound():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("mix", "cycles"), [({"ADD": 1, "WIDE": 2}, 2.9), ({"WIDE": 2, "MUL": 1}, None)])
+def test_what_counts_beside_some_operations_does_so_only_there(mix, cycles):
+    """What loads of the widest vectors cost others, which start in the same cycles."""
+    wide = FormCost(1, (Operation((1,)),), throughput=0.5, resources={"p1": 1, "beside p01": 2.4})
+    add = msgspec.structs.replace(ADD, resources={"p01": 1, "beside p01": 1})
+    model = msgspec.structs.replace(
+        MODEL, forms={**MODEL.forms, "WIDE": wide, "ADD": add}, resources={**MODEL.resources, "beside p01": 2}
+    )
+    found = resource_bounds(model, mix)
+    assert found is not None
+    assert found.get("beside p01") == (None if cycles is None else pytest.approx(cycles))
+
+
 @pytest.mark.parametrize(
     ("mix", "cycles", "bound"),
     [

@@ -9,7 +9,7 @@ import msgspec
 
 from cyclescope.analyze.cost.changes import EXPLAINED, unexplained
 from cyclescope.model.machine import FormCost, MachineModel, Operation
-from cyclescope.model.ports import resource_ports
+from cyclescope.model.ports import ONLY_BESIDE, resource_ports
 
 
 class SharedResources:
@@ -20,7 +20,7 @@ class SharedResources:
         self._capacities = {name: most for name, most in machine.resources.items() if most > 0}
         ports = {name: frozenset(resource_ports(name, machine.ports)) for name in self._capacities}
         self._sets = {name: members for name, members in ports.items() if members}
-        self._units = ports.keys() - self._sets.keys()
+        self._units = {name for name in ports.keys() - self._sets.keys() if not name.startswith(ONLY_BESIDE)}
         self._by_operations: dict[tuple[Operation, ...], set[str]] = {}
 
     def uses(self, cost: FormCost, alone: float) -> Iterator[tuple[str, float]]:
@@ -36,7 +36,7 @@ class SharedResources:
         """A cost whose operations are others than its form's: what they keep busy of the sets of ports."""
         if cost.operations is None:
             return cost
-        used = {name: cycles for name, cycles in cost.resources.items() if name in self._units}
+        used = {name: cycles for name, cycles in cost.resources.items() if name not in self._sets}
         for name, ports in self._sets.items():
             cycles = sum(op.count * op.cycles for op in cost.operations if ports.issuperset(op.ports))
             if cycles:

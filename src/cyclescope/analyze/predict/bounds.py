@@ -11,8 +11,8 @@ from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
 from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.facts import LOW
-from cyclescope.model.machine import Core, Halves
-from cyclescope.model.ports import halves_throughput
+from cyclescope.model.machine import Core, Halves, MachineModel
+from cyclescope.model.ports import counted, halves_throughput
 
 
 def port_loads(costs: Iterable[PlacedCost]) -> Loads:
@@ -82,13 +82,13 @@ def placings(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | None)
     return min(found), max(found)
 
 
-def resources(costs: Iterable[PlacedCost]) -> dict[str, float]:
+def resources(costs: Sequence[PlacedCost], machine: MachineModel) -> dict[str, float]:
     """Cycles per shared resource of the machine's resource view."""
     used: dict[str, float] = {}
     for placed in costs:
         for name, cycles in placed.uses:
             used[name] = used.get(name, 0.0) + cycles
-    return used
+    return counted(used, machine.ports, (op for placed in costs for op in placed.operations))
 
 
 def units(costs: Iterable[PlacedCost], sure: bool = False) -> dict[str, float]:

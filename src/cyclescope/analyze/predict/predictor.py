@@ -192,7 +192,7 @@ class Predictor:
         """Cycles of an effect that the simulated core has not: of shared resources, of the units alone."""
         if effect != RESOURCES:
             return found.deciding.get(effect, 0.0)
-        used = bounds.resources(found.graph.costs)
+        used = bounds.resources(found.graph.costs, self.machine)
         return max(
             (c for name, c in used.items() if not resource_ports(name, self.machine.ports)), default=0.0
         )
@@ -241,7 +241,7 @@ class _Analysis:
             bottleneck=found.bottleneck, full=self._full(found.bottleneck), bounds=self._bounds(),
             ports=self._by_port(total(split, len(self.machine.ports))),
             ports_fixed=self._by_port(found.evenly),
-            resources=bounds.resources(self.costs),
+            resources=bounds.resources(self.costs, self.machine),
             slots=sum(placed.slots for placed in self.costs),
             instructions=self._costs(split, unknown),
             loop_carried=tuple(map(self._listed, self.chains)),

@@ -14,7 +14,7 @@ from cyclescope.infer.front_end.undivided import MICROCODE
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import LATE_TURNS, SLOWER, Explanation, most_needed
 from cyclescope.infer.ports.evidence import PortFacts
-from cyclescope.infer.ports.groups import PortGroups
+from cyclescope.infer.ports.groups import LoadWidths, PortGroups
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.model.machine import Operation
@@ -140,6 +140,11 @@ class PortBuilder:
         return self.judge.groups.memory
 
     @property
+    def wide_loads(self) -> LoadWidths:
+        """What loads of the widest vectors cost others."""
+        return self.judge.groups.wide
+
+    @property
     def blind(self) -> bool:
         """Whether the core deals out ports before it knows which will be free."""
         return self.judge.groups.blind
@@ -214,7 +219,8 @@ class PortBuilder:
         slots, remark = self._told(form, slots, known)
         others = [] if missed and stalls else _others(found, self.names)
         late = Usage.LATE.of() if best.late else NOTHING
-        remarks = [_conflict(best), remark, _odds(others), late]
+        wide = [Usage.WIDE.of(more) for more in self.wide_loads.of(form, self.structure.sets).values()]
+        remarks = [_conflict(best), remark, _odds(others), late, *wide]
         told = min((self._sureness(op.ports) for op in best.operations), default=1.0)
         levels = [level_of(best, told), *([MEDIUM] * (slots is None))]
         if told < CERTAIN:

@@ -15,7 +15,7 @@ from cyclescope.infer.likelihood.readings import Asked, Looks
 from cyclescope.infer.likelihood.structure import Structure, port_sets
 from cyclescope.infer.likelihood.usage import Ports, Told, UsageSolver, Weighed, explanations
 from cyclescope.infer.ports.candidates import accesses_of, domains, memory_of
-from cyclescope.infer.ports.evidence import EITHER, PortFacts
+from cyclescope.infer.ports.evidence import EITHER, SHOWN_BY, PortFacts, low
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
 
@@ -25,6 +25,8 @@ _IN_THE_WAY = 0.1  # of what ports let two classes take: more is no error of a l
 TAUGHT = 400  # forms that tell it: shares of a hundredth are known within half of that
 
 _OWN = frozenset("zx")  # register files of classes that others are not asked among
+
+_Costs = dict[str, list[float]]  # what loads cost, by class
 
 Group = tuple[dict[str, Ports], UsageSolver]
 WEIGHED_AT_ONCE = 32  # forms whose readings are weighed at once: more leave the cache
@@ -41,6 +43,7 @@ class PortGroups:
         self.facts = facts
         self.structure = structure
         self.noise = noise
+        self.wide = LoadWidths(facts)
         self._without: dict[frozenset[str], list[Group]] = {}
 
     @cached_property
@@ -181,7 +184,7 @@ def _off(
     """By how much a form's readings are off what explains them best, where that is sure."""
     throughput = groups.facts.front_end.throughputs.get(form.id, math.inf)
     for (group, solver), looks in groups.looks(form):
-        beside = {} if groups.is_memory(group) else accesses.of(form, group)
+        beside = groups.wide.of(form, group) if groups.is_memory(group) else accesses.of(form, group)
         told = groups.expected(form), None, groups.facts.per_slot(form), beside
         candidates = solver.candidates(looks, throughput, *told)
         found = explanations([candidates], Told(throughput)) if candidates else []
@@ -235,6 +238,76 @@ class AccessCosts:
                     if name in group:
                         found[name] = found.get(name, 0.0) + cost
         return found
+
+
+class LoadWidths:
+    """What loads cost classes of other loads more than narrower ones of their register file do.
+
+    Some cores move as much to registers in a load of the widest vectors as in several others, and let none of
+    these begin beside it. Alone, and among loads of its own ports, it costs what narrower ones do: it is one
+    micro-operation.
+    """
+
+    def __init__(self, facts: PortFacts) -> None:
+        self._facts = facts
+
+    @cached_property
+    def _by_width(self) -> Mapping[tuple[bool, int], _Costs]:
+        """What loads cost classes of accesses, by whether they load vectors, and by bits."""
+        found: dict[tuple[bool, int], _Costs] = {}
+        files = self._facts.classes.files
+        for name in self._facts.confined:
+            form = self._facts.table[name]
+            if bits := _loaded(form):
+                some = found.setdefault(("v" in domains(form), bits), {})
+                for head, looks in self._facts.looks(name).items():
+                    if "m" in files[head]:
+                        some.setdefault(head, []).append(low(looks))
+        return found
+
+    @cached_property
+    def _more(self) -> Mapping[tuple[bool, int], Mapping[str, float]]:
+        """By how much loads of a width cost classes more than the widest of which none is known to."""
+        found, plain = {}, dict[bool, tuple[bool, int]]()
+        for key in sorted(self._by_width):
+            if more := dict(self._beyond(plain.get(key[0], key), key)):
+                found[key] = more
+            else:
+                plain[key[0]] = key
+        return found
+
+    def _beyond(self, narrower: tuple[bool, int], wider: tuple[bool, int]) -> Iterator[tuple[str, float]]:
+        """Classes that loads cost clearly more than narrower ones do, and have ports that no load misses."""
+        sets, more = self._facts.structure.sets, dict[str, float]()
+        for head, costs in self._by_width[wider].items():
+            others = self._by_width[narrower].get(head, [])
+            if head in sets and min(len(costs), len(others)) >= SHOWN_BY:
+                more[head] = median(costs) - median(others)
+        own = [{*sets[n]} for n, cost in more.items() if cost < EITHER < median(self._by_width[wider][n])]
+        for head, cost in more.items():
+            if cost > EITHER and any(ports < {*sets[head]} for ports in own):
+                yield head, cost
+
+    def of(self, form: InstructionForm, group: Mapping[str, object]) -> dict[str, float]:
+        """What a load costs the classes of a group for its width."""
+        found = self._more.get(("v" in domains(form), _loaded(form)), {})
+        return {head: cost for head, cost in found.items() if head in group}
+
+    @cached_property
+    def heads(self) -> frozenset[str]:
+        """The classes that some loads cost more for their width."""
+        return frozenset(head for some in self._more.values() for head in some)
+
+
+def is_load(form: InstructionForm) -> bool:
+    """Whether a form reads memory that its operands say, and writes none."""
+    return _loaded(form) > 0
+
+
+def _loaded(form: InstructionForm) -> int:
+    """Bits that a form loads, 0 where it loads nothing or stores as well."""
+    op = memory_of(form)
+    return op.width if op is not None and op.read and not op.write else 0
 
 
 class OfGroup(NamedTuple):
@@ -298,6 +371,6 @@ class ReadingsAhead:
     def _asked(self, form: InstructionForm) -> Iterator[tuple[UsageSolver, Looks, Mapping[str, float], int]]:
         for (group, solver), looks in self._groups.looks(form):
             if self._groups.is_memory(group):
-                yield solver, looks, {}, accesses_of(form)
+                yield solver, looks, self._groups.wide.of(form, group), accesses_of(form)
             else:
                 yield solver, looks, self._costs.of(form, group), 0

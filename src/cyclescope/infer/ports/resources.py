@@ -18,10 +18,11 @@ from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.ports.builder import NOISE, PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import domains
 from cyclescope.infer.ports.evidence import PortFacts
+from cyclescope.infer.ports.groups import is_load
 from cyclescope.infer.ports.naming import port_groups
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import FormCost, Operation
-from cyclescope.model.ports import port_set, port_throughput
+from cyclescope.model.ports import ONLY_BESIDE, port_set, port_throughput
 
 _SLOWER = 1.15  # times what all known resources allow: something else limits a form
 _MOSTLY = 0.8  # of its own throughput for which a form holds what limits another one: it needs the same
@@ -133,6 +134,8 @@ class _View:
         self.capacities = {name: float(len(some)) for name, some in self.sets.items()} | {
             label: float(self.facts.classes.widths[name]) for name, label in self.names.items()
         }
+        self._wide = {head: ONLY_BESIDE + self.names[head] for head in ports.wide_loads.heads}
+        self.capacities |= {name: self.capacities[self.names[head]] for head, name in self._wide.items()}
         self.memory = ports.memory
         self._heads: dict[str, list[str]] = {}
         for head, label in self.names.items():
@@ -159,8 +162,15 @@ class _View:
             most *= 1 if cost.microcoded else STEALS
             found = {name: min(v, most) if name in self.sets else v for name, v in found.items()}
         if cost.operations is not None:
-            found = self._used(form, cost, found)
+            found = self._used(form, cost, found) | self._beside(form)
         return {name: round(float(cycles), 2) for name, cycles in found.items() if cycles > NOISE}
+
+    def _beside(self, form: str) -> dict[str, float]:
+        """What a load takes of others of these ports as it was measured, however fast it is alone."""
+        if not self._wide or not is_load(self.facts.table[form]):
+            return {}
+        taken = self.facts.confined.get(form, {})
+        return {name: taken[head] for head, name in self._wide.items() if head in taken}
 
     def _used(self, form: str, cost: FormCost, measured: Mapping[str, float]) -> dict[str, float]:
         """What micro-operations take; more of it where memory is slower, or where results come late."""

@@ -9,6 +9,7 @@ import pytest
 
 from cyclescope.model.facts import LOW
 from cyclescope.model.machine import Halves, Operation
+from cyclescope.model.ports import port_set
 from tests.support.code.blocks import changed, measured, predicted
 
 pytestmark = pytest.mark.skipif(
@@ -48,3 +49,16 @@ def test_accesses_get_the_half_that_the_one_before_did_not_get(text, astray, mos
 def test_nothing_is_known_where_it_was_not_found_or_ports_are_not_sure():
     assert cycles(2 * VECTOR + 2 * ANY, found=False) == 0
     assert cycles(2 * VECTOR + 2 * ANY, confidence=LOW) == 0
+
+
+@pytest.mark.parametrize(("text", "most"), [(VECTOR + ANY, 1.7), (2 * VECTOR, None)])
+def test_what_wide_loads_cost_others_counts_beside_these(text, most):
+    name = f"beside {port_set((FIRST, SECOND), measured().ports)}"
+    machine = changed(
+        measured(),
+        MOV_R64_M64={"operations": (Operation((FIRST, SECOND)),), "resources": {name: 1.0}},
+        VMOVUPD_XMM_M128={"operations": (Operation((SECOND,)),), "resources": {name: 2.4}},
+    )
+    machine = msgspec.structs.replace(machine, resources={**machine.resources, name: 2.0})
+    found = predicted(text, machine=machine).resources
+    assert found.get(name) == (None if most is None else pytest.approx(most))

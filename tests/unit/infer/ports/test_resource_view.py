@@ -33,20 +33,32 @@ def register_files(monkeypatch):
 
 
 def resources(
-    confined, form_reads_memory=False, waits=None, late=(), uneven=0.5, counts=1.0, looks=None, **costs
+    confined,
+    form_reads_memory=False,
+    waits=None,
+    late=(),
+    uneven=0.5,
+    counts=1.0,
+    looks=None,
+    wide=(),
+    **costs,
 ):
-    operands = [SimpleNamespace(is_memory=form_reads_memory)]
+    operands = [SimpleNamespace(is_memory=form_reads_memory, read=True, write=False, width=64)]
     table = {
-        name: SimpleNamespace(operands=operands, files="s" if name == STACKED else "r") for name in costs
-    }
+        name: SimpleNamespace(
+            operands=operands, files="s" if name == STACKED else "r",
+            addressed=operands[0] if form_reads_memory else None,
+        ) for name in costs
+    }  # fmt: skip
     facts = SimpleNamespace(
         classes=SimpleNamespace(widths=WIDTHS, files=FILES), front_end=SimpleNamespace(width=6.0),
         confined=confined, table=table, waits=waits or {},
         renamed=frozenset({"renamed move"}), looks=lambda form: looks or {},
     )  # fmt: skip
     ports = SimpleNamespace(
-        facts=facts, structure=Structure(7, SETS), names=tuple("0123abc"), memory=frozenset((4, 5, 6))
-    )
+        facts=facts, structure=Structure(7, SETS), names=tuple("0123abc"), memory=frozenset((4, 5, 6)),
+        wide_loads=SimpleNamespace(heads=frozenset(wide)),
+    )  # fmt: skip
     found, capacities = with_resources(costs, ports, late, Shares(uneven, counts))
     assert {name for cost in found.values() for name in cost.resources} == capacities.keys()
     return {form: dict(cost.resources) for form, cost in found.items()}, capacities
@@ -107,6 +119,18 @@ def test_ports_of_memory_take_what_was_measured_up_to_the_accesses():
     assert one(cost, load=0.96, vector_load=0.7) == {"pabc": 1, "pab": 0.7}
     slower = FormCost(2, (Operation((4, 5, 6)),), throughput=0.55)
     assert one(slower, load=0.96, vector_load=1.98) == {"pabc": 1, "pab": 1}
+
+
+@pytest.mark.parametrize(("reads", "wide", "taken"), [
+    (True, ["load"], 2.4), (True, [], None), (False, ["load"], None),
+])  # fmt: skip
+def test_loads_take_of_others_what_they_were_measured_to_take_beside_them(reads, wide, taken):
+    """However fast they are alone: three of these start in two cycles."""
+    cost = FormCost(1, (Operation((4, 5)),), throughput=0.5)
+    found, capacities = resources({"F": {"load": 2.4}}, form_reads_memory=reads, wide=wide, F=cost)
+    assert found["F"].get("beside pabc") == taken
+    assert capacities.get("beside pabc") == (3 if taken else None)
+    assert found["F"]["pab"] == found["F"]["pabc"] == 1
 
 
 @pytest.mark.parametrize(("uneven", "taken"), [(0.0, None), (0.5, 0.3), (1.0, 0.6)])

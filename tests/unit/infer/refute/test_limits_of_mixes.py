@@ -49,6 +49,7 @@ def builder_of(throughputs):
         structure=structure,
     )  # fmt: skip
     return SimpleNamespace(
+        wide_loads=SimpleNamespace(heads=()),
         facts=facts, structure=structure, names=tuple("0123"),
         memory=frozenset(), blind=False, usage=lambda form, cycles: USAGE,
     )  # fmt: skip
