@@ -21,6 +21,7 @@ from cyclescope.model import limits
 from cyclescope.model.calibration import NEAR
 from cyclescope.model.facts import SCHEDULER, Fact
 from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Scheduler, Wakeup, Writeback
+from cyclescope.model.ports import even_throughput, port_throughput
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.core.scheduler import CHAINED, VECTOR_ADDED, of_form, scheduler_cases, vector_cases
 from cyclescope.probe.question import Point
@@ -81,16 +82,18 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
     if len(sure) < _FEWEST or not machine.ports:
         return NOT_TOLD
     try:
-        found = _likeliest(machine, sure, table, ways(machine, table.isa))
-        if found is None:
-            return NOT_TOLD
+        told = _likeliest(machine, sure, table, ways(machine, table.isa))
+        found = told or Scheduling(IDEAL)
         writing = [found, *with_writeback(found, _of_additions(machine, table.isa))]
         found = _likeliest(machine, sure, table, writing) or found
         found = _likeliest(machine, sure, table, [found, *with_crossing(found)]) or found
         if len(vectors) < _FEWEST:
-            return found
-        turns = [found, *with_turns(found, machine, table.isa)]
-        return _likeliest(machine, vectors, table, turns, vector_cases) or found
+            return found if told else NOT_TOLD
+        turns = [found, *with_turns(found, machine, table.isa), *with_dealt(found, machine, table.isa)]
+        dealt = _likeliest(machine, vectors, table, turns, vector_cases)
+        if dealt is not None and dealt.binding == IDEAL:
+            return with_evenness(dealt, machine, vectors, table)
+        return dealt or (found if told else NOT_TOLD)
     except (BackendUnavailable, UnsupportedInstruction, UsageError):
         return NOT_TOLD
 
@@ -150,6 +153,41 @@ def with_turns(way: Scheduling, machine: MachineModel, isa: str) -> list[Schedul
         for parts in _unlike_halves(machine, ports)
         for size in sizes
     ]  # fmt: skip
+
+
+def with_dealt(way: Scheduling, machine: MachineModel, isa: str) -> list[Scheduling]:
+    """A way that chooses the other ports at the start, and whose vector ports write one result in a cycle.
+
+    None where operations on general registers use these ports.
+    """
+    ports = _of_plain(machine, isa, VECTOR_ADDED)
+    if way.binding != IDEAL or not ports or not {*ports}.isdisjoint(_of_additions(machine, isa)):
+        return []
+    patience = (1 << n >> 1 for n in range(int(limits.PATIENCE.most).bit_length() + 1))  # 0, 1, 2, 4
+    return [msgspec.structs.replace(way, writeback=Writeback(ports, cycles)) for cycles in patience]
+
+
+def with_evenness(
+    way: Scheduling, machine: MachineModel, read: Mapping[str, Fact], table: Table
+) -> Scheduling:
+    """The way with how far rounds of vectors are from the best use of their ports to an even one.
+
+    The least squares of all of them: those whose ports may be used in one way alone tell nothing.
+    """
+    assembler, squares, product = Assembler(table), 0.0, 0.0
+    for subject, point in vector_cases(table.isa):
+        kernel = assembler.kernel(point.lines, point.flags)
+        costs = [machine.forms[one.form.id] for one in kernel.body if one.form.id in machine.forms]
+        if subject not in read or len(costs) < len(kernel.body):
+            continue
+        operations = [op for cost in costs for op in cost.operations or ()]
+        least, even = port_throughput(operations), even_throughput(operations)
+        squares += (even - least) ** 2
+        product += (even - least) * ((read[subject].value or least) - least)
+    if way.writeback is None or not squares:
+        return way
+    evenness = min(max(product / squares, limits.EVENNESS.least), limits.EVENNESS.most)
+    return msgspec.structs.replace(way, writeback=msgspec.structs.replace(way.writeback, evenness=evenness))
 
 
 def ways(machine: MachineModel, isa: str) -> list[Scheduling]:

@@ -191,8 +191,10 @@ def _dealt_problems(core: Core, port_count: int) -> Iterator[str]:
         yield "core.ahead: needs core.single"
     early = {"single": core.single or None, "rotating": core.rotating or None}
     if core.writeback is not None:
-        early["writeback"] = core.writeback.ports
+        yield from _port_problems("core.writeback", core.writeback.ports, port_count)
+        yield from () if core.binding else ("core.writeback: needs a binding of ports, not ''",)
         yield from _outside("core.writeback: patience", core.writeback.patience, limits.PATIENCE)
+        yield from _outside("core.writeback: evenness", core.writeback.evenness, limits.EVENNESS)
     for field, ports in early.items():
         if ports is None:
             continue

@@ -90,12 +90,15 @@ class Writeback(msgspec.Struct, frozen=True, omit_defaults=True):
     An operation does not start when its result would come together with an older one's. For `patience` cycles
     younger ones start before it then, if theirs come in other cycles; after that none does. `crossing` says
     that what vector units send to general registers is written by these ports without an operation that is
-    dealt to them: it comes in the place of a result of one cycle.
+    dealt to them: it comes in the place of a result of one cycle. Operations get these ports at dispatch,
+    whenever others do. `evenness` is how far rounds of them are from the best use of the ports (0) to an even
+    one (1).
     """
 
     ports: tuple[int, ...]
     patience: int = 0
     crossing: bool = False
+    evenness: float = 0.0
 
 
 class Halves(msgspec.Struct, frozen=True, omit_defaults=True):

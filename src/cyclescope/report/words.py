@@ -154,7 +154,8 @@ def writeback_text(writeback: Writeback, names: Sequence[str]) -> str:
     cycles = f"{writeback.patience} cycle{'' if writeback.patience == 1 else 's'}"
     after = f"; younger ones start before what waits for that, for {cycles}" if writeback.patience else ""
     others = ", also of those that vector units send" if writeback.crossing else ""
-    return f"each of {port_set(writeback.ports, names)} writes one result in a cycle{others}{after}"
+    uneven = f"; rounds are {writeback.evenness:.1%} of the way to an even use" if writeback.evenness else ""
+    return f"each of {port_set(writeback.ports, names)} writes one result in a cycle{others}{after}{uneven}"
 
 
 def rotating_text(rotating: Sequence[int], names: Sequence[str]) -> str:

@@ -10,7 +10,16 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.infer import scheduler
-from cyclescope.infer.scheduler import NOT_TOLD, Scheduling, predicted, scheduling_of, ways, with_turns
+from cyclescope.infer.scheduler import (
+    NOT_TOLD,
+    Scheduling,
+    predicted,
+    scheduling_of,
+    ways,
+    with_dealt,
+    with_evenness,
+    with_turns,
+)
 from cyclescope.isa.table import load_table
 from cyclescope.model.facts import SCHEDULER, CoreAnswer, Fact
 from cyclescope.model.machine import (
@@ -25,7 +34,9 @@ from cyclescope.model.machine import (
     Wakeup,
     Writeback,
 )
+from cyclescope.model.ports import even_throughput, port_throughput
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.code import Assembler
 from cyclescope.probe.core.scheduler import vector_cases
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
@@ -263,6 +274,38 @@ def test_vector_ports_that_got_fewest_are_not_taken_for_others(table, in_turn):
         for name, value in both(machine, table, evenly).items()
     ]
     assert scheduling_of(machine, facts, table) == evenly
+
+
+def facts_of(read):
+    return [Fact(SCHEDULER, name, CoreAnswer.VALUE, value, 0.01) for name, value in read.items()]
+
+
+@pytest.mark.parametrize("patience", [0, pytest.param(4, marks=pytest.mark.slow)])
+def test_vector_ports_that_write_one_result_in_a_cycle_are_told(table, in_turn, patience):
+    machine, way = in_turn
+    late = Scheduling(IDEAL, Wakeup(way.single))
+    assert scheduling_of(machine, facts_of(both(machine, table, late)), table) == late
+    dealt = msgspec.structs.replace(late, writeback=Writeback(way.rotating, patience))
+    found = scheduling_of(machine, facts_of(both(machine, table, dealt)), table)
+    assert (found.binding, found.wakeup) == (IDEAL, late.wakeup)
+    assert found.writeback is not None
+    assert found.writeback.ports == way.rotating
+    assert not with_dealt(Scheduling(EVENLY), machine, "x86-64")
+
+
+@pytest.mark.parametrize("evenness", [0.0, 0.25, 1.0])
+def test_how_evenly_vector_ports_are_used_is_what_their_rounds_take(table, in_turn, evenness):
+    machine, way = in_turn
+    read = {}
+    for subject, point in vector_cases(table.isa):
+        body = Assembler(table).kernel(point.lines, point.flags).body
+        operations = [op for one in body for op in machine.forms[one.form.id].operations]
+        least, even = port_throughput(operations), even_throughput(operations)
+        read[subject] = least + evenness * (even - least)
+    read |= {f"{name}, more": 9.0 for name in read}  # of other rounds
+    dealt = Scheduling(IDEAL, writeback=Writeback(way.rotating))
+    found = with_evenness(dealt, machine, {fact.subject: fact for fact in facts_of(read)}, table)
+    assert found.writeback == Writeback(way.rotating, evenness=pytest.approx(evenness))
 
 
 def test_vector_ports_of_general_operations_and_ports_chosen_late_take_none_in_turn(skylake, in_turn):

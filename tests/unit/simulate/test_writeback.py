@@ -42,7 +42,16 @@ def test_an_operation_waits_whose_result_would_come_with_another_one(results, st
     assert issued(PORT, *results) == starts
     without = msgspec.structs.replace(PORT, writing=0)
     assert issued(without, *results) == list(range(1, len(results) + 1))
-    assert issued(msgspec.structs.replace(PORT, policy=IDEAL), *results) == issued(without, *results)
+    assert issued(msgspec.structs.replace(PORT, policy=IDEAL), *results) == starts
+
+
+@pytest.mark.parametrize(("writing", "cycle"), [(0b00, 2), (0b11, 5)])
+def test_such_ports_are_got_at_dispatch_where_others_are_chosen_at_the_start(writing, cycle):
+    """The third has got the port that the first keeps busy for long, as many wait for either."""
+    slow, plain = (Template(1, (), (), (work(0, 1, cycles=busy, feeds=0),)) for busy in (4.0, 1.0))
+    engine = Engine(Layout(width=3, ports=2, writing=writing))
+    body = loop(engine, (slow,), (plain,), (plain,))
+    assert [operations[0][0] for operations in engine.trace(body, 1).operations] == [1, 1, cycle]
 
 
 @pytest.mark.parametrize(("patience", "starts"), [(0, [1, 2, 5, 6]), (1, [1, 2, 5, 6]), (2, [1, 2, 5, 4])])

@@ -14,6 +14,7 @@ LOADS = "loads"
 LOADS_GENERAL = "loads_general"  # and has nothing to do with vectors
 STORES = "stores"
 STORES_VECTORS = "stores_vectors"
+USES_VECTORS = "uses_vectors"
 IS_RENAMED = "renamed"  # its data do not go through memory
 POINTED = "pointed"  # with the stack pointer as an operand, where such operations wait for each other
 STORES_CONSTANTS = "stores_constants"  # which take longer alone than registers
@@ -33,6 +34,7 @@ def form_traits(form: InstructionForm) -> frozenset[str]:
         LOADS_GENERAL: loads and not form.vector_width,
         STORES: stores,
         STORES_VECTORS: stores and form.vector_width > 0,
+        USES_VECTORS: form.vector_width > 0,
     })  # fmt: skip
 
 

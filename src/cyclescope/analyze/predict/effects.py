@@ -22,8 +22,10 @@ from cyclescope.analyze.depend.trips import memory_trips
 from cyclescope.analyze.depend.waits import cache_waits, loaded_stores
 from cyclescope.analyze.depend.woken_early import woken_early
 from cyclescope.analyze.predict import bounds
+from cyclescope.analyze.predict.dealt import dealt_out, meeting_results
 from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.model.machine import MEASURED, MachineModel
+from cyclescope.simulate.units import Units
 
 
 class Data(StrEnum):
@@ -47,6 +49,7 @@ class Situation(msgspec.Struct, frozen=True):
     machine: MachineModel
     forward: float
     behaviour: CoreBehaviour
+    units: Units
 
     @property
     def is_measured(self) -> bool:
@@ -128,6 +131,12 @@ EFFECTS = (
                s.graph, s.machine.core.wakeup, s.behaviour.read_near)),
     Effect(name="halves", words="halves of the ports for memory", data=Data.THROUGHPUT, assumed=True,
            cycles=lambda s: bounds.halves(s.costs, s.machine.core.halves)),
+    Effect(name="dealt_out", words="ports that are dealt out before they are free", data=Data.THROUGHPUT,
+           assumed=True, needs=traits.USES_VECTORS,
+           cycles=lambda s: dealt_out(s.costs, s.machine.core.writeback)),
+    Effect(name="meeting_results", words="results that meet at their ports", data=Data.LATENCY, assumed=True,
+           needs=traits.USES_VECTORS,
+           cycles=lambda s: meeting_results(s.graph, s.machine.core, s.units)),
     Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,
            needs=traits.IS_RENAMED, cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip

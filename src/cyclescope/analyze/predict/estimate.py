@@ -65,7 +65,9 @@ class BlockBounds:
         self.costs = graph.costs
         self.loads = bounds.port_loads(self.costs)
         known = graphs.costs
-        self.situation = Situation(block, graph, self.costs, self.machine, known.forward, known.behaviour)
+        self.situation = Situation(
+            block, graph, self.costs, self.machine, known.forward, known.behaviour, known.units
+        )
         self.fetched = bounds.fetched(block.instructions, self.machine.core)
         self.slowest_chain, self._traits = slowest_chain(graph), graph.traits
         self._sure_front_end = self._surely_fetched()

@@ -66,6 +66,8 @@ struct program {
     int32_t count, operations, link_count, class_count;
     int32_t most_sources, most_targets, most_operations, most_links;
     int fractional; /* whether some port is busy for less than a cycle */
+    uint64_t writing;     /* the core's, in ranks */
+    int32_t alone[PORTS]; /* where others are chosen at the start: the class of operations that got such a port */
     int32_t *within; /* per class: the first of its classes within clusters, NEVER where it has none */
 };
 
@@ -83,7 +85,7 @@ struct core {
     uint64_t single; /* ports of which each gets one operation in a cycle of dispatch at most */
     int32_t ahead; /* whether single ports are chosen so that those that follow in a cycle find one, too */
     uint64_t rotating; /* ports that take operations in turn, however many each of them got */
-    uint64_t writing; /* ports of which each writes one result in a cycle at most */
+    uint64_t writing; /* ports of which each writes one result in a cycle at most; got at dispatch always */
     int32_t patience; /* cycles in which younger operations start before one whose result finds no room */
     int32_t clusters;
     uint64_t cluster[CLUSTERS]; /* an operation that may use all of these ports gets one of the clusters */

@@ -149,9 +149,22 @@ static int32_t class_of(const struct run *r, int32_t at)
     return first + (int32_t)((any_number(number) >> 32) % (uint64_t)r->core->clusters);
 }
 
+/* The least loaded of the ports that write one result in a cycle; 0 where none has room in its queue. */
+static int bind_writing(struct run *r, uint64_t ports, struct pending *op)
+{
+    op->port = least_loaded(r, ports);
+    if (op->port == NONE)
+        return 0;
+    op->queue = r->queue_of[op->port];
+    op->class = r->p->alone[op->port];
+    return 1;
+}
+
 static int bind_one(struct run *r, int32_t at, struct pending *op)
 {
     op->class = class_of(r, at);
+    if (r->core->policy == IDEAL && !(r->p->ports[at] & ~r->p->writing))
+        return bind_writing(r, r->p->ports[at], op);
     if (r->core->policy == IDEAL)
         return bind_queue(r, r->p->masks[op->class], op);
     op->port = chosen(r, at);
@@ -291,7 +304,7 @@ static int issue_ideal(struct run *r)
     uint64_t masks[MOST_OPERATIONS];
     int32_t classes[MOST_OPERATIONS], alive = 0, started = 0;
     for (int32_t c = 0; c < r->p->class_count; c++)
-        if (r->core->heaps[c].count && r->p->masks[c] & m.free)
+        if (r->core->heaps[c].count && r->p->masks[c] & m.free && r->p->masks[c] & ~r->p->writing)
             masks[alive] = r->p->masks[c], classes[alive++] = c;
     while (alive && m.taken != m.free) {
         int32_t oldest = 0;
@@ -320,8 +333,8 @@ static void issue_bound(struct run *r)
 {
     for (int32_t port = 0; port < r->core->ports; port++) {
         struct heap *heap = &r->core->heaps[port];
-        if (r->core->writing >> port & 1) {
-            issue_writing(r, port);
+        if (r->p->writing >> port & 1) {
+            issue_writing(r, port, port);
             continue;
         }
         while (heap->count && r->busy_at[port] < (r->now + 1) * ONE) {
@@ -366,9 +379,12 @@ void issue(struct run *r)
         issue_in_order(r);
     else if (r->core->policy != IDEAL)
         issue_bound(r);
-    else
+    else {
+        for (uint64_t left = r->p->writing; left; left &= left - 1)
+            issue_writing(r, __builtin_ctzll(left), r->p->alone[__builtin_ctzll(left)]);
         while (r->ready && issue_ideal(r) && r->p->fractional)
             ;
+    }
     if (r->core->announcing)
         ask_again(r);
 }

@@ -227,6 +227,18 @@ static int divide(struct program *p, const struct core *core)
     return 0;
 }
 
+/* Classes of the ports that write one result in a cycle: their operations get them at dispatch. */
+static int single_out(struct program *p, const struct core *core)
+{
+    p->writing = ranked(core->writing, p, core->ports);
+    for (uint64_t left = core->policy == IDEAL ? p->writing : 0; left; left &= left - 1) {
+        p->alone[__builtin_ctzll(left)] = class_of(p, left & -left);
+        if (p->class_count > MOST_OPERATIONS)
+            return FAILED_INPUT;
+    }
+    return 0;
+}
+
 static int32_t locations_of(const int32_t *words, int32_t count)
 {
     int32_t most = 0;
@@ -250,7 +262,7 @@ int program_build(struct program *p, const struct core *core, const int32_t *wor
     if (status)
         return status;
     p->classes = array(p->operations, sizeof *p->classes);
-    p->masks = array(p->operations * (1 + core->clusters), sizeof *p->masks);
+    p->masks = array(p->operations * (1 + core->clusters) + PORTS, sizeof *p->masks);
     p->ports = array(p->operations, sizeof *p->ports);
     p->within = array(p->operations, sizeof *p->within);
     if (!p->classes || !p->masks || !p->ports || !p->within)
@@ -261,5 +273,7 @@ int program_build(struct program *p, const struct core *core, const int32_t *wor
         for (int32_t n = 0; n < core->ports; n++)
             p->port_of[n] = (uint8_t)n;
     status = classify(p, core);
-    return status ? status : divide(p, core);
+    if (!status)
+        status = divide(p, core);
+    return status ? status : single_out(p, core);
 }

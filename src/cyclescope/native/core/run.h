@@ -150,7 +150,7 @@ uint64_t leaving(const struct run *r, uint64_t ports, int32_t number);
 int32_t next_in_turn(struct run *r, uint64_t ports);
 
 /* writeback.c: ports that write one result in a cycle */
-void issue_writing(struct run *r, int32_t port);
+void issue_writing(struct run *r, int32_t port, int32_t queue);
 uint64_t results_of(const struct run *r, int32_t port);
 
 /* announce.c: results that are announced before they are there */

@@ -41,7 +41,7 @@ static uint64_t mix_unfinished(uint64_t hash, struct run *r, int64_t slot, int64
         hash = mix(hash, waits ? ops[o].waits * 4096 + ops[o].port * 64 + ops[o].queue : -2);
         if (waits && !ops[o].waits)
             hash = mix(hash, ops[o].ready - r->now);
-        if (waits && r->core->writing)
+        if (waits && r->p->writing)
             hash = mix(hash, ops[o].refused);
         if (waits && (ops[o].early || r->core->clusters))
             hash = mix(hash, ops[o].early * MOST_OPERATIONS + ops[o].class);
@@ -88,7 +88,7 @@ uint64_t fingerprint(struct run *r)
     uint64_t hash = mix(mix(r->tail - r->head, r->position), r->remaining);
     for (int32_t rank = 0; rank < r->core->ports; rank++)
         hash = mix(hash, ahead(r->busy_at[rank], now_at));
-    for (uint64_t left = r->core->writing; left; left &= left - 1)
+    for (uint64_t left = r->p->writing; left; left &= left - 1)
         hash = mix(hash, (int64_t)results_of(r, __builtin_ctzll(left)));
     if (r->core->policy == ROUND_ROBIN)
         for (int32_t c = 0; c < r->p->class_count; c++)

@@ -23,9 +23,9 @@ static int takes_result(struct run *r, int32_t port, int32_t after)
 
 /* The oldest first. One whose result would come with another one lets younger ones start
  * before it, for some cycles. */
-void issue_writing(struct run *r, int32_t port)
+void issue_writing(struct run *r, int32_t port, int32_t queue)
 {
-    struct heap *heap = &r->core->heaps[port];
+    struct heap *heap = &r->core->heaps[queue];
     uint64_t aside[RESULTS];
     int32_t waiting = 0;
     while (heap->count && waiting < RESULTS && r->busy_at[port] < (r->now + 1) * ONE) {
