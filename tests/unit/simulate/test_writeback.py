@@ -54,6 +54,11 @@ def test_such_ports_are_got_at_dispatch_where_others_are_chosen_at_the_start(wri
     assert [operations[0][0] for operations in engine.trace(body, 1).operations] == [1, 1, cycle]
 
 
+def test_ports_that_announce_results_are_got_when_operations_start():
+    layout = msgspec.structs.replace(PORT, policy=IDEAL, announcing=1)
+    assert issued(layout, LONG, 0, SHORT) == [1, 2, 3]
+
+
 @pytest.mark.parametrize(("patience", "starts"), [(0, [1, 2, 5, 6]), (1, [1, 2, 5, 6]), (2, [1, 2, 5, 4])])
 def test_younger_operations_start_before_one_that_waits_in_as_many_cycles_as_it_has_patience(
     patience, starts

@@ -8,8 +8,8 @@
 
 /* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, single ports, writing
  * ports, their patience, whether it is looked ahead, rotating ports, then ports and entries per queue, then ports per
- * cluster. Only where ports are chosen at issue are there announcing ports and clusters, and single and rotating
- * ones only where they are chosen at dispatch. */
+ * cluster. Only where ports are chosen at issue are there announcing ports, which are no writing ones, and
+ * clusters, and single and rotating ones only where they are chosen at dispatch. */
 EXPORT struct core *core_new(const int64_t *words, int32_t count)
 {
     if (count < CONFIGURATION || words[6] < 1 || words[6] > PORTS || words[7] < 0 ||
@@ -30,7 +30,7 @@ EXPORT struct core *core_new(const int64_t *words, int32_t count)
     core->announcing = core->policy == IDEAL ? (uint64_t)words[8] : 0;
     core->clusters = core->policy == IDEAL ? (int32_t)words[9] : 0;
     core->single = (uint64_t)words[10];
-    core->writing = (uint64_t)words[11];
+    core->writing = (uint64_t)words[11] & ~core->announcing;
     core->patience = (int32_t)words[12];
     core->ahead = words[13] != 0;
     core->rotating = core->policy == IDEAL ? 0 : (uint64_t)words[14];
