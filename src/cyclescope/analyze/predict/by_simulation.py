@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import CostVariant
+from cyclescope.analyze.cost.traits import divider
 from cyclescope.analyze.decode.locations import Location
 from cyclescope.analyze.depend.graph import Graph
-from cyclescope.analyze.predict.watched import MOST_RUN, LoopOnCore
+from cyclescope.analyze.predict.watched import AVERAGING, MOST_RUN, LoopOnCore
 from cyclescope.errors import UsageError
 from cyclescope.isa.dataflow import Node
 from cyclescope.model.machine import EXTRACTED
+from cyclescope.model.ports import resource_ports
 from cyclescope.simulate.cost import template
-from cyclescope.simulate.engine import MOST_TARGETS, Body, Engine, Steady, Template
+from cyclescope.simulate.engine import MOST_PORTS, MOST_TARGETS, Body, Engine, Steady, Template, Work
 
 _NOWHERE = 0  # a location that nothing writes
 _MOST_CYCLES = 1e8  # of a simulation; the slowest vectors of in-order cores, 4000 times, take 2e7
@@ -67,7 +69,18 @@ class Simulation:
         """The block with the templates of its instructions, to be looked at or changed."""
         sources, targets = zip(*_locations(graph), strict=True)
         made = (self._template(placed, _later(graph, n)) for n, placed in enumerate(graph.costs))
-        return LoopOnCore(self._layout, tuple(made), sources, targets)
+        busy = _units_of(graph.costs, self._costs.machine.ports)
+        names = tuple(dict.fromkeys(name for used in busy for name in used))
+        count = self._layout.ports + len(names)
+        if not names or count > MOST_PORTS:
+            return LoopOnCore(self._layout, tuple(made), sources, targets)
+        first = self._layout.ports
+        kept = (
+            _keeping_busy(template, {first + names.index(name): cycles for name, cycles in used.items()})
+            for template, used in zip(made, busy, strict=True)
+        )
+        layout = msgspec.structs.replace(self._layout, ports=count)
+        return LoopOnCore(layout, tuple(kept), sources, targets, names)
 
     def _numbered(self, placed: PlacedCost, later: tuple[float, ...]) -> int:
         key = placed.form.id, placed.variant, later
@@ -88,6 +101,30 @@ class Simulation:
         if placed.variant.fused:
             found = msgspec.structs.replace(found, entries=max(int(placed.slots), 1))
         return found
+
+
+def _units_of(costs: Sequence[PlacedCost], ports: Sequence[str]) -> list[dict[str, float]]:
+    """Per instruction the cycles of units that are no ports, as the bounds have them."""
+    found: list[dict[str, float]] = []
+    names: dict[object, str] = {}
+    for placed in costs:
+        used = {name: cycles for name, cycles in placed.uses if not resource_ports(name, ports)}
+        if placed.alone * (1 - AVERAGING) > max(used.values(), default=0.0):
+            known = divider(placed.form) or placed.cost.operations or placed.form.id
+            used[f"unit of {names.setdefault(known, placed.form.id)}"] = placed.alone
+        found.append(used)
+    return found
+
+
+def _keeping_busy(template: Template, used: Mapping[int, float]) -> Template:
+    """An instruction that keeps units busy, too: each is a port, and waits as its last operation does."""
+    idle = Work(0, 0, 0, (None,) * len(template.latencies))
+    last = next((op for op in reversed(template.work) if not op.early), idle)
+    more = (
+        msgspec.structs.replace(last, ports=1 << port, cycles=cycles, slack=0, result=0)
+        for port, cycles in used.items()
+    )
+    return msgspec.structs.replace(template, work=(*template.work, *more))
 
 
 def _later(graph: Graph, number: int) -> tuple[float, ...]:

@@ -86,13 +86,13 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
         return self.parts(situation) if self.parts is not None else {}
 
 
-RESOURCES, LINES_OF_CODE = "resources", "code_lines"
+RESOURCES, UNITS, LINES_OF_CODE = "resources", "units", "code_lines"
 EFFECTS = (
     Effect(name="taken_branches", words="taken branches", data=Data.NONE, needs=traits.GOES,
            cycles=lambda s: bounds.branches(s.costs, s.block.loop and not s.is_measured)),
     Effect(name=RESOURCES, words="shared resources", data=Data.THROUGHPUT, assumed=True,
            needs=traits.KEEPS_BUSY, parts=lambda s: bounds.resources(s.costs, s.machine)),
-    Effect(name="units", words="units without a port", data=Data.THROUGHPUT, assumed=True,
+    Effect(name=UNITS, words="units without a port", data=Data.THROUGHPUT, assumed=True,
            needs=traits.IS_SLOW_ALONE, parts=lambda s: bounds.units(s.costs)),
     Effect(name=LINES_OF_CODE, words="lines of its code", data=Data.NONE, assumed=True,
            cycles=lambda s: bounds.code_lines(s.block, s.costs, s.behaviour.lines)),

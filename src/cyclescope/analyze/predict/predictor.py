@@ -13,7 +13,7 @@ from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.depend.loop_carried import CarriedChain, loop_carried
 from cyclescope.analyze.predict import bounds
 from cyclescope.analyze.predict.by_simulation import Simulation
-from cyclescope.analyze.predict.effects import EFFECTS, RESOURCES, effect_named
+from cyclescope.analyze.predict.effects import EFFECTS, RESOURCES, UNITS, effect_named
 from cyclescope.analyze.predict.estimate import BlockBounds, BlockEstimate
 from cyclescope.analyze.predict.notes import notes
 from cyclescope.analyze.predict.observed import BlockSimulation, observed
@@ -180,16 +180,18 @@ class Predictor:
         if len(graph.instructions) > MOST_WATCHED:
             raise UsageError(f"blocks of more than {MOST_WATCHED} instructions are not simulated")
         simulation = self._likeliest
-        steady = simulation.run(graph).cycles
-        floor = max(self._unsimulated(found, effect.name) for effect in EFFECTS)
+        steady, loop = simulation.run(graph).cycles, simulation.loop(graph)
+        floor = max(self._unsimulated(found, effect.name, bool(loop.units)) for effect in EFFECTS)
         chain = found.deciding[LOOP_CARRIED]
         if chain > steady:  # through earlier iterations than the last
             floor = max(floor, chain)
-        loop = simulation.loop(graph)
-        return observed(loop, graph, known, self.machine.ports, self.machine.core, floor)
+        ports = (*self.machine.ports, *loop.units)
+        return observed(loop, graph, known, ports, self.machine.core, floor)
 
-    def _unsimulated(self, found: BlockBounds, effect: str) -> float:
+    def _unsimulated(self, found: BlockBounds, effect: str, has_units: bool) -> float:
         """Cycles of an effect that the simulated core has not: of shared resources, of the units alone."""
+        if has_units and effect in (RESOURCES, UNITS):
+            return 0.0
         if effect != RESOURCES:
             return found.deciding.get(effect, 0.0)
         used = bounds.resources(found.graph.costs, self.machine)

@@ -20,12 +20,16 @@ _FEWEST = 8  # iterations of them at least, so that a long loop has its usual sh
 
 
 class LoopOnCore(NamedTuple):
-    """A block as the engine takes it: per instruction a template, and locations that it reads and writes."""
+    """A block as the engine takes it: per instruction a template, and locations that it reads and writes.
+
+    `units` are names of the last ports of the layout, which are no ports of the machine.
+    """
 
     layout: Layout
     templates: tuple[Template, ...]
     sources: tuple[tuple[int, ...], ...]
     targets: tuple[tuple[int, ...], ...]
+    units: tuple[str, ...] = ()
 
     def body(self, engine: Engine) -> Body:
         """The loop on an engine of this layout."""

@@ -180,7 +180,9 @@ def _iterations(some: set[int]) -> str:
 
 def port_words(ports: Sequence[str]) -> str:
     """`port ALU0`, `one of the ports ALU0 ALU1`."""
-    return f"port {ports[0]}" if len(ports) == 1 else f"one of the ports {' '.join(ports)}"
+    if len(ports) == 1:
+        return f"port {ports[0]}" if " " not in ports[0] else ports[0]  # a unit
+    return f"one of the ports {' '.join(ports)}"
 
 
 def letters(stretches: Sequence[Stretch], cycles: int) -> str:

@@ -23,9 +23,9 @@ from cyclescope.analyze.predict.sensitivity import (
 )
 from cyclescope.analyze.predict.watched import filled_iterations, shown_iterations, window_iterations
 from cyclescope.model.limits import WIDTH
-from cyclescope.model.machine import IDEAL, Scheduler
+from cyclescope.model.machine import IDEAL, Operation, Scheduler
 from cyclescope.simulate.engine import Layout
-from tests.support.code.blocks import block, toy
+from tests.support.code.blocks import block, changed, measured, toy
 
 CHAIN = "imul rax, rbx; mov [rsi], rcx; nop"
 THREE_ON_A = "imul rax, rbx, 3; imul rcx, rbx, 5; imul rdx, rbx, 7"
@@ -205,3 +205,33 @@ def test_an_average_is_that_of_four_thousand_instructions_here_too():
     found = loop.steady()
     assert not found.exact
     assert found.simulated_instructions == pytest.approx(4000, rel=0.01)
+
+
+UNIT = "what limits division"
+
+
+def divided(more=""):
+    """Divisions, of one operation in a cycle, that keep a unit busy for four."""
+    machine = changed(
+        measured(),
+        DIVPS_XMM_XMM={"operations": (Operation((0,)),), "resources": {UNIT: 4.0}, "throughput": 4.0},
+    )
+    predictor = Predictor(msgspec.structs.replace(machine, resources={UNIT: 1.0}))
+    found = predictor.bounds(block("divps xmm0, xmm1; movaps xmm0, xmm2" + more))
+    return predictor.watched(found, range(len(found.costs)))
+
+
+def test_units_that_are_no_ports_are_in_the_simulated_core():
+    found = divided()
+    assert found.cycles == pytest.approx(4)
+    assert found.ports[UNIT] == pytest.approx(1)
+    assert UNIT in {port for row in found.rows for op in row.operations for port in op.ports}
+    assert divided(more="; divps xmm3, xmm1; movaps xmm3, xmm2").cycles == pytest.approx(8)
+
+
+def test_a_form_that_is_slower_than_its_ports_keeps_a_unit_busy():
+    machine = changed(measured(), DIVPS_XMM_XMM={"operations": (Operation((0,)),), "throughput": 4.0})
+    predictor = Predictor(machine)
+    found = predictor.bounds(block("divps xmm0, xmm1; movaps xmm0, xmm2"))
+    assert found.deciding["units"] == pytest.approx(4)
+    assert predictor.watched(found, range(2)).cycles == pytest.approx(4)
