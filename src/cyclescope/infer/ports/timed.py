@@ -202,18 +202,20 @@ class TimedEvidence:
         """Classes whose ports lose a turn to results that come later than theirs.
 
         What runs as often as the ports of a class let it has one micro-operation for them. Where some such
-        forms cost the class two, the second is the turn of one whose result would come with theirs. What
-        costs it more keeps it waiting for something else: conditional moves wait thirty turns for the flags
-        of a shift by 0 on a Zen 3.
+        forms cost the class two, the second is the turn of one whose result would come with theirs; so it is
+        where they cost a class two that has all of these ports and others. What costs it more keeps it
+        waiting for something else: conditional moves wait thirty turns for the flags of a shift by 0 on a
+        Zen 3.
         """
         typical, sets = self.classes.typical, self.structure.sets
         found = {head: sum(self._costs_a_turn_more(form, head) for form in typical) for head in sets}
         return frozenset(head for head, forms in found.items() if forms >= SHOWN_BY)
 
     def _costs_a_turn_more(self, form: str, head: str) -> bool:
-        cost = self.confined.get(form, {}).get(head, 0.0)
-        each = self._throughputs.get(form, math.inf) * self.classes.widths[head]
-        return abs(cost - 2) < EITHER and each < 1 + _APART and "m" not in self.classes.files[head]
+        sets, widths, cycles = self.structure.sets, self.classes.widths, self._throughputs.get(form, math.inf)
+        twice = [n for n, cost in self.confined.get(form, {}).items() if abs(cost - 2) < EITHER and n in sets]
+        inside = [n for n in twice if {*sets[n]} <= {*sets[head]} and cycles * widths[n] < 1 + _APART]
+        return head in twice and bool(inside) and "m" not in self.classes.files[head]
 
     @cached_property
     def late(self) -> frozenset[str]:

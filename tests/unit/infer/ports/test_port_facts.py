@@ -242,16 +242,16 @@ MULTIPLY = "IMUL (R64, R64, 0)"
 LATE = {ROTATE: 3, ADD: 6, MULTIPLY: 3}
 
 
-def multiplier(table, together, throughputs=(), deposit=0.0):
+def multiplier(table, together, throughputs=(), deposit=0.0, wider=0.0):
     """Multiplications that cost additions two turns of their ports, and how long both take together.
 
-    What `throughputs` has is of their class as well, and costs rotations and additions `deposit`.
+    What `throughputs` has is of their class as well, and costs rotations `deposit` and additions `wider`.
     """
     pairs = {(ROTATE, ADD): 9 / 6, (ROTATE, MULTIPLY): 6 / 5, (MULTIPLY, ADD): together}
     confined = {
         ROTATE: {ROTATE: 1.0, ADD: 1.0, MULTIPLY: 0.0}, ADD: {ADD: 1.0, ROTATE: 0.0, MULTIPLY: 0.0},
         MULTIPLY: {MULTIPLY: 1.0, ADD: 2.0, ROTATE: 0.5},
-        **{name: {ROTATE: deposit, ADD: deposit} for name in dict(throughputs)},
+        **{name: {ROTATE: deposit, ADD: wider} for name in dict(throughputs)},
     }  # fmt: skip
     members = {ROTATE: [ROTATE], ADD: [ADD], MULTIPLY: [MULTIPLY, *dict(throughputs)]}
     files = dict.fromkeys(LATE, frozenset("r"))
@@ -285,8 +285,18 @@ def test_ports_lose_turns_where_some_forms_cost_more_than_they_can_take(
     What costs more than two turns makes others wait for something else.
     """
     names = ["PDEP (R64, R64, R64)", "PEXT (R64, R64, R64)", "PEXT (R32, R32, R32)"][:number]
-    facts = multiplier(table, 1.79, dict.fromkeys(names, cycles), deposit)
+    facts = multiplier(table, 1.79, dict.fromkeys(names, cycles), deposit, 1.0)
     assert facts.evidence.crowded == ({ROTATE} if crowded else set())
+
+
+@pytest.mark.parametrize(("deposit", "wider", "crowded"), [
+    (2.0, 2.0, {ROTATE, ADD}), (2.0, 1.4, {ROTATE}), (1.0, 2.0, set()), (2.0, 2.6, {ROTATE}),
+])  # fmt: skip
+def test_a_class_with_these_ports_and_others_loses_the_turns_as_well(table, deposit, wider, crowded):
+    """PDEP has one micro-operation for three of six ports, which costs all six two turns on a Zen 5."""
+    names = ["PDEP (R64, R64, R64)", "PEXT (R64, R64, R64)", "PEXT (R32, R32, R32)"]
+    facts = multiplier(table, 1.79, dict.fromkeys(names, 1 / 3), deposit, wider)
+    assert facts.evidence.crowded == crowded
 
 
 def test_accesses_to_memory_are_one_micro_operation_if_they_cost_one_at_best(table):
