@@ -146,13 +146,15 @@ def files_of(form: InstructionForm) -> set[str]:
     return {"z"} if _has_widest(form, _rules(form)) else _files(form) - {""}
 
 
-def preference(form: InstructionForm) -> tuple[object, ...]:
+def preference(form: InstructionForm, waits: bool = False) -> tuple[object, ...]:
     """Best first: no store, no move, writes only, neither reads nor writes flags, few operands, VEX.
 
-    Moves between registers may be eliminated now and then, and keep no port busy then.
+    Moves between registers may be eliminated now and then, and keep no port busy then. What `waits` for what
+    it overwrites runs no faster than the registers let it that others leave it.
     """
     flags = bool(form.flags_read), bool(form.flags_written)
-    return stores(form), is_move(form), updates(form), *flags, len(form.operands), not form.is_vex, form.id
+    kept = stores(form), is_move(form), waits, updates(form)
+    return *kept, *flags, len(form.operands), not form.is_vex, form.id
 
 
 def is_move(form: InstructionForm) -> bool:

@@ -20,9 +20,9 @@ from cyclescope.infer.ports.candidates import (
     stores,
     updates,
 )
-from cyclescope.infer.ports.front_end import EVEN, FrontEndFacts
+from cyclescope.infer.ports.front_end import EVEN, FREE, FrontEndFacts
 from cyclescope.isa.table import Table
-from cyclescope.measure.ports import BACKLOG, PAIRS, beside, blocked, together
+from cyclescope.measure.ports import BACKLOG, INSTANCES, PAIRS, beside, blocked, together
 from cyclescope.measure.record import Record
 
 _SAME = 1.9  # times as long as one alone: the same ports
@@ -64,7 +64,9 @@ def blockers_of(front_end: FrontEndFacts, widest: float) -> dict[tuple[str, int]
         if updates(form) and front_end.alone.get(form_id, math.inf) * width > MOST_WAITING:
             continue  # its instances would wait for each other
         key = "".join(sorted(files_of(form))), form.mnemonic, stores(form), width
-        choice = preference(form), form_id
+        alone = front_end.alone.get(form_id, 0.0)
+        waits = alone > FREE * max(INSTANCES / rate, 1.0)  # for what it overwrites, more than it need
+        choice = preference(form, waits), form_id
         if key not in best or choice < best[key]:
             best[key] = choice
     groups: dict[tuple[str, int], list[tuple[tuple[object, ...], str]]] = {}
