@@ -121,7 +121,7 @@ def grouped_by_counts(
             continue
         found.setdefault(heads.setdefault((files, ports), name), []).append(name)
     for (files, ports), name in heads.items():
-        near = [other for some, other in heads if some == files]
+        near = [other for some, other in heads if some == files or not ports.isdisjoint(other)]
         if candidates[name] >= front_end.width and not all(ports >= other for other in near):
             del found[name]  # it may have more ports than the front end can fill
     return Grouping(found, missing)

@@ -1,10 +1,13 @@
-"""Which forms are of one class, by what two of them take together, and which classes have ports."""
+"""Which forms are of one class, which of them stands for it, and which classes have ports."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from cyclescope.infer.ports.classes import grouped_by_time
+from cyclescope.infer.ports.classes import blockers_of, grouped_by_time
+from cyclescope.infer.ports.counted import grouped_by_counts
 from tests.support.made.classes import classes_of, cost_records, facts_by_time
 from tests.support.made.front_ends import StatedFrontEnd
 
@@ -39,3 +42,26 @@ def test_moves_have_ports_where_instructions_of_other_registers_share_them(table
     classes = classes_of(table, widths, files, None, pairs)
     facts = facts_by_time(classes, cost_records(classes, confined), StatedFrontEnd(table, 12.0))
     assert (moves in facts.evidence.units) != shared
+
+
+@pytest.mark.parametrize(("alone", "first"), [(1.0, "BLSR (R64, R64)"), (3.0, "POPCNT (R64, R64)")])
+def test_what_waits_for_what_it_overwrites_stands_for_no_class(table, alone, first):
+    """Two of them take longer than two that something else separates, though they read no result."""
+    names = ["BLSR (R64, R64)", "POPCNT (R64, R64)"]
+    facts = SimpleNamespace(
+        table=table, throughputs=dict.fromkeys(names, 0.5), alone={names[0]: alone, names[1]: 1.0},
+        is_of_one_slot=lambda form: True,
+    )  # fmt: skip
+    [group] = blockers_of(facts, 6).values()
+    assert group[0] == first
+
+
+@pytest.mark.parametrize(("vectors", "kept"), [((5, 6), True), ((5, 7), False), ((7, 8), True)])
+def test_what_fills_the_front_end_has_ports_if_others_show_no_more_of_them(table, vectors, kept):
+    """Four of five ports, all that four slots fill: vectors of other registers have the fifth."""
+    wide, two = "PSHUFW (MM, MM, I8)", "VAESIMC (XMM, XMM)"
+    filled = {wide: (frozenset("3456"), 8.0), two: (frozenset(map(str, vectors)), 4.0)}
+    blockers = {("p", 4): [wide], ("v", 2): [two]}
+    found = grouped_by_counts(StatedFrontEnd(table, 4.0), blockers, filled)
+    assert (wide in found.members) == kept
+    assert two in found.members
