@@ -17,8 +17,9 @@ from typing import Any
 
 import msgspec
 
-from cyclescope.backend.base import Backend, Effort
+from cyclescope.backend.base import Backend
 from cyclescope.infer.again import Disturbed, disturbed
+from cyclescope.infer.ahead.later import Batch, LaterLooks
 from cyclescope.infer.ahead.looks import FurtherLooks
 from cyclescope.infer.ahead.thinking import ThinkingBeside, ThoughtAhead
 from cyclescope.infer.ahead.timings import TimingsAhead
@@ -35,7 +36,6 @@ from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.link_chains import LinkChains, fastest, solve_links
 from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.results import FormTiming
-from cyclescope.infer.timing.second_looks import UNDECIDED_CYCLES, UNDECIDED_ROUNDS
 from cyclescope.infer.timing.throttling import ThrottledChains
 from cyclescope.infer.workload import (
     CORE_FACTS,
@@ -55,7 +55,7 @@ from cyclescope.measure.ports import PORTS
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
-from cyclescope.probe.catalogue import NEEDED, chosen
+from cyclescope.probe.catalogue import unanswered
 from cyclescope.probe.meanwhile import AskedMeanwhile
 
 
@@ -107,6 +107,7 @@ class Campaign:
         self._chains: LinkChains | None = None
         self._ports_told: Approach | None = None  # by a run that came to its end
         self._timed: TimingsAhead | None = None  # since all but ports was measured
+        self._later = LaterLooks(backend, (), self._keep_later)
         self.found_kept = is_current(results_file(store.path), store.path)
         self._everything = Planner(table, lambda form: True)
 
@@ -117,6 +118,7 @@ class Campaign:
         started = datetime.now(UTC).isoformat(timespec="seconds")
         self._workload = Workload(request.quantities, request.facts)
         self._ports_told = self._timed = None
+        self._later = LaterLooks(self.backend, (), self._keep_later)
         self.store.begin_session(started, {**conditions, "events": events, "asked": request.told})
         if finished := self._run(request, deadline):
             forms = {form.id for form in request.forms}
@@ -135,7 +137,8 @@ class Campaign:
         real = not self.store.emulated  # results that mean nothing ask for nothing
         if LATENCY in request.quantities and real:
             experiments = self._by_form(planner, forms, request.quantities)
-            finished = self._looks(planner, forms, experiments, deadline)
+            later = PORTS in request.quantities and self._asks_apart(deadline)
+            finished = self._looks(planner, forms, experiments, deadline, later)
         else:
             every = self._experiments(planner, forms, request.quantities)
             finished = self._settle(MEASURING, every, forms, Sampler(self.backend), deadline)
@@ -155,8 +158,12 @@ class Campaign:
         forms: Sequence[InstructionForm],
         experiments: Iterable[tuple[InstructionForm, Iterable[Experiment]]],
         deadline: float,
+        later: bool,
     ) -> bool:
-        """First looks at forms, and those that these ask for; whether there was time for all."""
+        """First looks at forms, and those that these ask for; whether there was time for all.
+
+        The last ones are taken `later` of forms by which no ports are found.
+        """
         looks = FurtherLooks(self.store, planner, stored_links(self.store))
         sampler = Sampler(ThinkingBeside(self.backend, looks.first.think))
         first = looks.first.asking(experiments)
@@ -166,14 +173,14 @@ class Campaign:
         sampler = Sampler(ThinkingBeside(self.backend, looks.second.think), CAREFUL, batch=500)
         if not self._settle(TIMED_AGAIN, questions, forms, sampler, deadline, looks.second):
             return False
-        effort = Effort(target=UNDECIDED_CYCLES)  # in small batches: some run while others are found
-        sampler = Sampler(self.backend, effort, least=UNDECIDED_ROUNDS, batch=100)
-        if not self._settle(TIMED_AGAIN, looks.undecided(self._again.keys), forms, sampler, deadline):
-            return False
-        if looks.longer:
-            sampler = Sampler(self.backend, CAREFUL, batch=500)
-            if not self._settle(TIMED_AGAIN, looks.longer, forms, sampler, deadline):
+        last = looks.last(self._again.keys)
+        at_once = {form.id for form in (candidates(self.table) if later else forms)}
+        for look in (one.of(at_once.__contains__) for one in last):
+            sampler, some = look.sampler(self.backend), look.experiments
+            if some and not self._settle(TIMED_AGAIN, some, forms, sampler, deadline):
                 return False
+        others = [one.of(lambda form: form not in at_once) for one in last]
+        self._later = LaterLooks(self.backend, others, self._keep_later)
         throttled = ThrottledChains(self.backend, self.store, planner, self._write)
         return throttled.look(looks.suspects, lambda: time.monotonic() < deadline)
 
@@ -202,13 +209,14 @@ class Campaign:
             return False
         timed = TimingsAhead(self.store, planner, stored_links(self.store))
         if not self.store.emulated:
-            timed.begin(forms)
+            timed.begin(forms, self._later.asked)
             self._timed = timed
-        backend = ThinkingBeside(self.backend, timed.think)
+        backend = ThinkingBeside(self.backend, lambda: self._later.take() or timed.think())
         ports = PortCampaign(
             self.table, backend, self.store, planner, self._tell, self._again, meanwhile, self._known
         )
-        return ports.run(forms, blocking, deadline) and self._refute(ports, deadline)
+        with self._later.beside(self.store.note_samples):
+            return ports.run(forms, blocking, deadline) and self._refute(ports, deadline)
 
     def _refute(self, ports: PortCampaign, deadline: float) -> bool:
         """Predict and measure mixes that had no part in anything; keep what they say."""
@@ -225,20 +233,13 @@ class Campaign:
         return True
 
     def _facts_to_ask(self, deadline: float) -> AskedMeanwhile:
-        """What predictions and cards need: without an answer, or with cases that were never asked.
+        """What predictions and cards need: asked while ports are thought about, unless that may end."""
+        asked = unanswered(self.store.facts(), self.table.isa)
+        return AskedMeanwhile(asked, self.backend, self.table, self._asks_apart(deadline))
 
-        It is asked while ports are thought about, unless that may end at any moment.
-        """
-        known = self.store.facts()
-        answered = {fact.probe for fact in known if fact.is_resolved}
-        told = {(fact.probe, fact.subject) for fact in known}
-        asked = [
-            probe for probe in chosen(NEEDED)
-            if probe.name not in answered
-            or any((probe.name, case.subject) not in told for case in probe.cases(self.table.isa))
-        ]  # fmt: skip
-        apart = deadline == math.inf and self.backend.capabilities().threaded
-        return AskedMeanwhile(asked, self.backend, self.table, apart)
+    def _asks_apart(self, deadline: float) -> bool:
+        """Whether a thread of its own may ask the backend."""
+        return deadline == math.inf and self.backend.capabilities().threaded
 
     def _facts(self, asked: AskedMeanwhile, deadline: float) -> bool:
         """Keep what probes found; whether there was time for all."""
@@ -368,6 +369,11 @@ class Campaign:
         if reached and time.monotonic() < deadline:
             self._tell(stage, len(forms), len(forms), sampler)
         return time.monotonic() < deadline
+
+    def _keep_later(self, batch: Batch) -> None:
+        self._write(batch)
+        if self._timed:
+            self._timed.hear(batch)
 
     def _write(self, batch: Sequence[tuple[Experiment, Measurement]]) -> None:
         self._failed += sum(not m.usable for _, m in batch)

@@ -18,6 +18,7 @@ from cyclescope.model.facts import (
     SCHEDULER,
     STACK_ENGINE,
     VECTOR_STATES,
+    Fact,
 )
 from cyclescope.probe.beside import lines, sharing
 from cyclescope.probe.branches import (
@@ -124,3 +125,14 @@ def chosen(names: Sequence[str]) -> list[Probe]:
     if unknown := [name for name in names if name not in PROBES]:
         raise UsageError(f"no probe {shortened(unknown[0])!r}", f"one of {', '.join(PROBES)}")
     return [PROBES[name] for name in dict.fromkeys(names)] if names else list(PROBES.values())
+
+
+def unanswered(known: Sequence[Fact], isa: str) -> list[Probe]:
+    """Probes that predictions need: those without an answer, or with cases that were never asked."""
+    answered = {fact.probe for fact in known if fact.is_resolved}
+    told = {(fact.probe, fact.subject) for fact in known}
+    return [
+        probe for probe in chosen(NEEDED)
+        if probe.name not in answered
+        or any((probe.name, case.subject) not in told for case in probe.cases(isa))
+    ]  # fmt: skip

@@ -115,7 +115,8 @@ def test_undecided_chains_run_four_times_as_long(table, tmp_path, monkeypatch):
         made.append((effort, options.get("least")))
         return Sampler(backend, effort, **options)
 
-    monkeypatch.setattr("cyclescope.infer.campaign.Sampler", sampler)
+    for module in ("campaign", "ahead.later"):
+        monkeypatch.setattr(f"cyclescope.infer.{module}.Sampler", sampler)
     fill(tmp_path / "store.sqlite", table, (THROUGHPUT, LATENCY), ("IMUL (R64, R64)",))
     assert [effort.target for effort, least in made if least == 8] == [20000.0]
     assert made[0] == (None, None)

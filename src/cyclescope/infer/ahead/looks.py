@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from cyclescope.backend.base import Effort
+from cyclescope.infer.ahead.later import LastLook
 from cyclescope.infer.ahead.thinking import ThoughtAhead
 from cyclescope.infer.ahead.timings import changed_links, rests_on
+from cyclescope.infer.ports.experiments import CAREFUL
 from cyclescope.infer.readout import PART, builder_of, grouped, timing_of
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.laws import is_undecided, is_unsure, outliers
@@ -15,6 +18,8 @@ from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.timing.second_looks import (
     AT_FIRST,
     AT_LAST,
+    UNDECIDED_CYCLES,
+    UNDECIDED_ROUNDS,
     is_first,
     is_last,
     last_looks,
@@ -100,6 +105,12 @@ class FurtherLooks:
         for _, (chains, longer) in self.second.each(self._open, PART):
             self.longer += [e for e in longer if e.key not in done]
             yield from (e for e in chains if e.key not in done)
+
+    def last(self, again: Iterable[Key]) -> list[LastLook]:
+        """The last looks, by how hard they are measured."""
+        undecided = list(self.undecided(again))
+        first = LastLook(Effort(target=UNDECIDED_CYCLES), UNDECIDED_ROUNDS, undecided)
+        return [first, LastLook(CAREFUL, CAREFUL.rounds, self.longer)]
 
     def _done(self, variants: Sequence[str], forms: Sequence[InstructionForm]) -> set[Key]:
         names = [form.id for form in forms]

@@ -12,7 +12,7 @@ from cyclescope.infer.timing.links import KnownLinks
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.cycle import NOP
-from cyclescope.measure.plan import Planner
+from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.store import Store
 
 
@@ -39,11 +39,11 @@ class TimingsAhead:
     def __init__(self, store: Store, planner: Planner, links: Mapping[str, LinkLatency]) -> None:
         self._store, self._planner, self._links = store, planner, KnownLinks(links)
         self._ahead = ThoughtAhead(self._timed)
-        self.think = self._ahead.think
+        self.think, self.hear = self._ahead.think, self._ahead.hear
 
-    def begin(self, forms: Sequence[InstructionForm]) -> None:
-        """From now on there is time for these."""
-        for _ in self._ahead.asking((form, ()) for form in forms):
+    def begin(self, forms: Sequence[InstructionForm], asked: Mapping[str, Sequence[Experiment]]) -> None:
+        """From now on there is time for these, once what is still `asked` of some is answered."""
+        for _ in self._ahead.asking((form, asked.get(form.id, ())) for form in forms):
             pass
 
     def _timed(self, forms: Sequence[InstructionForm]) -> Iterator[_Timed]:

@@ -183,7 +183,7 @@ def timings(table, store, forms, made=None):
 def made_ahead(table, store, forms):
     planner = Planner(table, lambda form: store.legality()[form.id] == "ok")
     ahead = TimingsAhead(store, planner, stored_links(store))
-    ahead.begin([form for form in forms if store.legality()[form.id] == "ok"])
+    ahead.begin([form for form in forms if store.legality()[form.id] == "ok"], {})
     while ahead.think():
         pass
     return ahead
