@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.classes import Classes, Grouping
-from cyclescope.infer.ports.evidence import ERROR, ClassCounts, PortFacts
+from cyclescope.infer.ports.evidence import ERROR, ClassCounts, Costs, PortFacts
 from cyclescope.infer.ports.timed import TimedEvidence
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import INSTANCES, PORTS
@@ -67,7 +67,7 @@ def facts_by_time(
 ) -> PortFacts:
     """What records tell of classes; of a front end as it is stated, else of one of six slots."""
     known = front_end or StatedFrontEnd(classes.table)
-    return PortFacts(known, TimedEvidence(classes, known, records), records)
+    return PortFacts(known, TimedEvidence(classes, known, Costs(classes, records)), records)
 
 
 def cost_records(classes: Classes, confined: Mapping[str, Mapping[str, float]]) -> list[Record]:

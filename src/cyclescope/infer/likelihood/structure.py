@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -276,8 +277,16 @@ def searched(widths: Mapping[str, int], evidence: Sequence[UnionEvidence], leavi
     """The search for numbers of ports where no union is far from likely; some classes may leave.
 
     After `_NODES` nodes the best found until then counts, and more than `_LARGEST` sets are not tried: the
-    same on slow computers and fast ones.
+    same on slow computers and fast ones. While a store gets answers, most are asked again and again.
     """
+    return _searched(tuple(widths.items()), tuple(evidence), leaving)
+
+
+@lru_cache
+def _searched(
+    known: tuple[tuple[str, int], ...], evidence: tuple[UnionEvidence, ...], leaving: bool
+) -> Search:
+    widths = dict(known)
     atoms, whole = _atoms(widths, evidence, leaving)
     if not atoms:
         return Search(None, math.inf if whole else 0.0)

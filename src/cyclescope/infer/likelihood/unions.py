@@ -25,6 +25,9 @@ class UnionEvidence(msgspec.Struct, frozen=True):
     hidden: float = math.inf
     third: str = ""
 
+    def __hash__(self) -> int:
+        return hash((self.first, self.second, self.third, frozenset(self.nats.items())))
+
     @property
     def classes(self) -> frozenset[str]:
         """The classes by their representatives."""

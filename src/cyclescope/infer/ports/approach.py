@@ -6,7 +6,7 @@ instructions; a core that issues in order has pairing rules instead (`InOrder`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol
 
@@ -29,7 +29,7 @@ from cyclescope.infer.ports.counted import (
     grouped_by_counts,
     ports_of,
 )
-from cyclescope.infer.ports.evidence import PortFacts
+from cyclescope.infer.ports.evidence import Costs, PortFacts
 from cyclescope.infer.ports.front_end import FREE, FrontEndFacts
 from cyclescope.infer.ports.in_order import ORDER_OF_ISSUE, InOrder, issues_in_order
 from cyclescope.infer.ports.questions import LONGEST_PAIR, longest_pair
@@ -99,14 +99,20 @@ class Approach(Protocol):
 class TimedPorts:
     """Ports by what blocking instructions and others take together.
 
-    `known` is a machine that gives ports their names where they match, and nothing else.
+    `known` is a machine that gives ports their names where they match, and nothing else. `before` is what was
+    read before there were records of the forms `since`.
     """
 
     in_order = False
 
-    def __init__(self, front_end: FrontEndFacts, known: MachineModel | None = None) -> None:
+    def __init__(
+        self, front_end: FrontEndFacts, known: MachineModel | None = None,
+        before: Costs | None = None, since: Container[str] = (),
+    ) -> None:  # fmt: skip
         self.front_end = front_end
         self._known = known
+        self._before = before, since
+        self.costs: Costs | None = None  # as soon as ports were asked for
 
     @property
     def width(self) -> float:
@@ -124,8 +130,9 @@ class TimedPorts:
         records = front_end.records
         more = knees_of(records), threes_of(records), backlogs_of(records)
         classes = Classes(front_end.table, blockers, grouped_by_time(blockers, pairs), pairs, *more)
-        evidence = TimedEvidence(classes, front_end, front_end.records)
-        return PortBuilder(TimedJudge(PortFacts(front_end, evidence, front_end.records), self._known))
+        self.costs, self._before = Costs(classes, records, *self._before), (None, ())
+        evidence = TimedEvidence(classes, front_end, self.costs)
+        return PortBuilder(TimedJudge(PortFacts(front_end, evidence, records), self._known))
 
     def takes(self, records: Sequence[Record]) -> bool:
         """Take new records, if all are of forms beside slow ones: what these share is all that they tell.
@@ -305,9 +312,13 @@ def _front_end_of(store: Store, table: Table, known: OtherEvidence | None = None
 
 
 def _by_classes(
-    front_end: FrontEndFacts, events: Sequence[str], known: MachineModel | None
-) -> TimedPorts | CountedPorts:
-    return CountedPorts(front_end, events) if any(map(ports_of, events)) else TimedPorts(front_end, known)
+    front_end: FrontEndFacts, events: Sequence[str], known: MachineModel | None,
+    before: Approach | None = None, since: Container[str] = (),
+) -> TimedPorts | CountedPorts:  # fmt: skip
+    if any(map(ports_of, events)):
+        return CountedPorts(front_end, events)
+    costs = before.costs if isinstance(before, TimedPorts) else None
+    return TimedPorts(front_end, known, costs, since)
 
 
 def read_approach(
@@ -357,6 +368,7 @@ class GrowingApproach:
         self._records: dict[Key, Record] = {}
         self._last = 0  # number of the last record, which one that replaces it may have, too
         self._told: TimedPorts | CountedPorts | None = None
+        self._since = set[str]()  # forms with new records
 
     def settle_front_end(self) -> None:
         """Nothing more is measured of the front end, or of forms alone."""
@@ -371,6 +383,7 @@ class GrowingApproach:
             return read_approach(self._store, self._table, self._known)
         found = self._store.records_of(_OF_CLASSES, since=self._last, rounds=False)
         new = [record for record in found if self._records.get(record.key) != record]
+        self._since |= {record.form for record in new}
         for record in new:  # one that was measured again has the place of the later one
             self._records.pop(record.key, None)
             self._records[record.key] = record
@@ -378,5 +391,6 @@ class GrowingApproach:
         if self._told is None or (new and not self._told.takes(new)):
             _ = self._front_end.counts  # once for all that share it
             front_end = self._front_end.among(self._records.values())
-            self._told = _by_classes(front_end, self._events, self._known)
+            self._told = _by_classes(front_end, self._events, self._known, self._told, self._since)
+            self._since = set()
         return self._told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from statistics import fmean, median
 from typing import Protocol
@@ -234,46 +234,80 @@ def lowest(looks: Sequence[Look]) -> list[Look]:
     return [look for look in clear if look.value - least < ALIKE]
 
 
-def looks_among(classes: Classes, records: Iterable[Record]) -> dict[str, dict[str, list[Look]]]:
-    """Readings of a form among the blocking instructions of a class, by form and representative.
+class Costs:
+    """Readings of forms among the blocking instructions of classes: of forms without new ones as before.
 
-    Of blocking instructions of several register files those count that it costs least: the others need
-    something else beside the ports that all of them have.
-
-    An instance that waits for flags of the blocking instruction before it is the oldest when it may begin,
-    and all its micro-operations are ready at once: two of them take both of two ports, though one would do.
-    Behind a setter of these flags, which is not kept waiting itself, it is not.
+    `before` are those that were read before there were records of the forms `since`.
     """
-    stand_ins = {name: head for head, name in classes.stand_ins.items()}
-    heads = dict.fromkeys(classes.widths) | stand_ins
-    found: dict[str, dict[str, dict[tuple[str, str], list[Record]]]] = {}
-    for r in records:
-        if r.quantity == PORTS and r.source in heads:
-            by_class = found.setdefault(r.form, {}).setdefault(heads[r.source] or r.source, {})
-            by_class.setdefault((r.source, r.target), []).append(r)
-    return {
-        form: {head: _least_of(classes, form, head, some) for head, some in by_class.items()}
-        for form, by_class in found.items()
-    }
 
+    def __init__(
+        self,
+        classes: Classes,
+        records: Iterable[Record],
+        before: Costs | None = None,
+        since: Container[str] = (),
+    ) -> None:
+        self._table, self._widths = classes.table, classes.widths
+        self._records = records
+        self._heads = {name: name for name in classes.widths}
+        self._heads |= {name: head for head, name in classes.stand_ins.items()}
+        self._same: dict[str, tuple[dict[str, list[Look]], dict[str, float]]] = {}
+        if before is not None and (before._widths, before._heads) == (self._widths, self._heads):
+            known = before.looks.items()
+            self._same = {form: (some, before.confined[form]) for form, some in known if form not in since}
 
-def _least_of(
-    classes: Classes, form: str, head: str, records: Mapping[tuple[str, str], Sequence[Record]]
-) -> list[Look]:
-    """Readings among the blocking instructions of a class that a form costs least, best behind setters.
+    @cached_property
+    def looks(self) -> dict[str, dict[str, list[Look]]]:
+        """Readings by form and representative, in micro-operations.
 
-    Those with the fewest cycles of blocking have the instances spread, the others in one place.
-    """
-    scale, found = classes.widths[head] / INSTANCES, []
-    for (source, setter), some in records.items():
-        waits = not setter and bool(_awaited(classes.table, form, source))
-        cycles = [blocked(r.variant) for r in some]
-        least = min(cycles)
-        found.append([
-            Look((r.cycles - n) * scale, r.spread * scale, n > least, waits)
-            for r, n in zip(some, cycles, strict=True)
-        ])  # fmt: skip
-    return min(found, key=lambda looks: low(looks) + EITHER * looks[0].waits)
+        Of blocking instructions of several register files those count that it costs least: the others need
+        something else beside the ports that all of them have.
+
+        An instance that waits for flags of the blocking instruction before it is the oldest when it may
+        begin, and all its micro-operations are ready at once: two of them take both of two ports, though one
+        would do. Behind a setter of these flags, which is not kept waiting itself, it is not.
+        """
+        heads, same = self._heads, self._same
+        found: dict[str, dict[str, dict[tuple[str, str], list[Record]]]] = {}
+        for r in self._records:
+            if r.quantity == PORTS and r.source in heads:
+                by_class = found.setdefault(r.form, {})
+                if r.form not in same:
+                    some = by_class.setdefault(heads[r.source], {})
+                    some.setdefault((r.source, r.target), []).append(r)
+        return {
+            form: same[form][0] if form in same else {
+                head: self._least(form, self._widths[head], some) for head, some in by_class.items()
+            }
+            for form, by_class in found.items()
+        }  # fmt: skip
+
+    def _least(
+        self, form: str, width: int, records: Mapping[tuple[str, str], Sequence[Record]]
+    ) -> list[Look]:
+        """Readings among the blocking instructions of a class that a form costs least, best behind setters.
+
+        Those with the fewest cycles of blocking have the instances spread, the others in one place.
+        """
+        scale, found = width / INSTANCES, []
+        for (source, setter), some in records.items():
+            waits = not setter and bool(_awaited(self._table, form, source))
+            cycles = [blocked(r.variant) for r in some]
+            least = min(cycles)
+            found.append([
+                Look((r.cycles - n) * scale, r.spread * scale, n > least, waits)
+                for r, n in zip(some, cycles, strict=True)
+            ])  # fmt: skip
+        return min(found, key=lambda looks: low(looks) + EITHER * looks[0].waits)
+
+    @cached_property
+    def confined(self) -> dict[str, dict[str, float]]:
+        """Micro-operations of a form that are confined to a class, by form and representative."""
+        same = self._same
+        return {
+            form: same[form][1] if form in same else {head: low(looks) for head, looks in some.items()}
+            for form, some in self.looks.items()
+        }
 
 
 def _awaited(table: Table, form: str, blocker: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
@@ -38,16 +38,14 @@ from cyclescope.infer.ports.evidence import (
     EITHER,
     SHOWN_BY,
     ClassCounts,
+    Costs,
     PortFacts,
-    looks_among,
-    low,
     lowest,
 )
 from cyclescope.infer.ports.front_end import FrontEndFacts, dropped
 from cyclescope.infer.ports.groups import PortGroups, ReadingsAhead, learned_scatter
 from cyclescope.infer.ports.naming import named
 from cyclescope.isa.form import InstructionForm
-from cyclescope.measure.record import Record
 from cyclescope.model.behaviour.nops import is_nop
 from cyclescope.model.facts import LOW, MEDIUM
 from cyclescope.model.machine import MachineModel, Operation
@@ -62,24 +60,19 @@ _ORDER = "rvzfpm"  # of register files, by whose classes ports are numbered
 
 
 class TimedEvidence:
-    """What `records` of port experiments tell by the time that blocking instructions and others take."""
+    """What port experiments tell by the time that blocking instructions and others take."""
 
-    def __init__(self, classes: Classes, front_end: FrontEndFacts, records: Iterable[Record]) -> None:
+    def __init__(self, classes: Classes, front_end: FrontEndFacts, costs: Costs) -> None:
         self.table, self.classes = classes.table, classes
         self.width = front_end.width
         self._throughputs = front_end.throughputs
-        self._records = records
+        self._costs = costs
 
     # --- confinement -------------------------------------------------------------------------------
 
-    @cached_property
-    def _looks(self) -> dict[str, dict[str, list[Look]]]:
-        """Readings of a form among the blocking instructions of a class, by form and representative."""
-        return looks_among(self.classes, self._records)
-
     def readings(self, form: str) -> Mapping[str, Sequence[Look]]:
         """Readings of a form in micro-operations that are confined to a class, by representative."""
-        return self._looks.get(form, {})
+        return self._costs.looks.get(form, {})
 
     def looks(self, form: str) -> Mapping[str, Sequence[Look]]:
         """The readings that tell ports: not those of the widest vectors among others where ports are shut.
@@ -106,12 +99,10 @@ class TimedEvidence:
         """Whether vectors of 512 bits have classes of their own."""
         return any("z" in self.classes.files[name] for name in self.structure.sets)
 
-    @cached_property
+    @property
     def confined(self) -> dict[str, dict[str, float]]:
         """Micro-operations of a form that are confined to a class, by form and representative."""
-        return {
-            form: {name: low(looks) for name, looks in some.items()} for form, some in self._looks.items()
-        }
+        return self._costs.confined
 
     @cached_property
     def units(self) -> dict[str, Remark]:

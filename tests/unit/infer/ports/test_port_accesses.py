@@ -13,6 +13,7 @@ from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import domains
 from cyclescope.infer.ports.class_questions import ClassQuestions
 from cyclescope.infer.ports.classes import knees_of, pairs_of, threes_of
+from cyclescope.infer.ports.evidence import Costs
 from cyclescope.infer.ports.groups import AccessCosts, PortGroups
 from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.isa.table import load_table
@@ -37,8 +38,12 @@ def reading(form, source, cycles, more):
     return Record(form, PORTS, source, "", f"x{cycles}", cycles + more, 0.05, "ok", 2, ())
 
 
+def known_classes(table, widths=WIDTHS, files=FILES, classes=CLASSES):
+    return classes_of(table, widths, files, classes, {(STORE, ALU): 1.0, (MOVE, ADD): 10 / 6})
+
+
 def facts_of(table, records=(), classes=CLASSES, widths=WIDTHS, files=FILES, **front_end):
-    known = classes_of(table, widths, files, classes, {(STORE, ALU): 1.0, (MOVE, ADD): 10 / 6})
+    known = known_classes(table, widths, files, classes)
     return facts_by_time(known, records, StatedFrontEnd(table, 8.0, **front_end))
 
 
@@ -49,6 +54,20 @@ def test_of_stores_of_two_register_files_those_count_that_a_form_costs_least(tab
     assert costly == pytest.approx(1.0)
     [free] = facts_of(table, [*among_vectors, reading(FUSED, PLAIN, 8, 0.0)]).confined[FUSED].values()
     assert free == pytest.approx(0.0)
+
+
+def test_readings_of_forms_without_new_records_are_not_read_anew(table):
+    other = "LEA_B_D32 (R32)"
+    records = [reading(form, ALU, 8, 1.0) for form in (FUSED, other)]
+    before = Costs(known_classes(table), records)
+    more = [*records, reading(FUSED, ALU, 13, 0.0)]
+    after, anew = (Costs(known_classes(table), more, *told) for told in ((before, {FUSED}), ()))
+    assert (after.looks, after.confined) == (anew.looks, anew.confined)
+    assert list(after.looks) == list(anew.looks)
+    assert after.looks[other] is before.looks[other]
+    assert after.confined[FUSED] != before.confined[FUSED]
+    wider = Costs(known_classes(table, {**WIDTHS, ALU: 4}), more, before, {FUSED})
+    assert wider.looks[other] != before.looks[other], "of other classes they are"
 
 
 def test_a_store_that_a_load_is_not_expected_to_cost_is_asked_of_another_register_file(table):

@@ -172,6 +172,7 @@ def test_the_search_for_a_structure_has_a_thousand_nodes(monkeypatch, nodes, fou
             return best if limit >= nodes else best._replace(feasible=False)
 
     monkeypatch.setattr(structure, "LinearProgram", Large)
+    monkeypatch.setattr(structure, "_searched", structure._searched.__wrapped__)
     solved = solve_structure({"one": 1}, [])
     assert solved.sets == ({"one": (0,)} if found else {})
     assert ("one" in solved.left_out) is not found
@@ -207,9 +208,30 @@ def test_a_search_that_was_not_through_leaves_open_what_may_be_as_likely(monkeyp
             return super().solve(limit)._replace(bound=bound)
 
     monkeypatch.setattr(structure, "LinearProgram", Slow)
+    monkeypatch.setattr(structure, "_searched", structure._searched.__wrapped__)
     found = sureness(solve_structure({"a": 1, "b": 1}, [pair]), [pair])
     assert all(share > 0.99 for share in found.values()) is known
     assert bool(found) is (bound < math.inf)
+
+
+def test_the_same_evidence_is_searched_once(monkeypatch):
+    solved = []
+
+    class Noted(LinearProgram):
+        def solve(self, limit=None):
+            solved.append(limit)
+            return super().solve(limit)
+
+    def found(nats):
+        evidence = [UnionEvidence("once", "more", {1: 0.0, 2: nats})]
+        best = solve_structure({"once": 1, "more": 1}, evidence)
+        return best, sureness(best, evidence), len(solved)
+
+    monkeypatch.setattr(structure, "LinearProgram", Noted)
+    first = found(3.25)
+    assert first[2]
+    assert found(3.25) == first
+    assert found(2.75)[2] > first[2], "other readings are"
 
 
 def test_too_many_sets_of_classes_prove_nothing():
