@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 import msgspec
@@ -17,6 +18,7 @@ import msgspec
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, UsageError
 from cyclescope.infer.copies import by_copies, possible_copies
 from cyclescope.isa.table import Table
+from cyclescope.kernel.kernel import Kernel
 from cyclescope.model import limits
 from cyclescope.model.calibration import NEAR
 from cyclescope.model.facts import SCHEDULER, Fact
@@ -62,13 +64,17 @@ def predicted(
     from cyclescope.simulate.simulator import Simulator  # loads the engine
 
     simulator = Simulator(msgspec.structs.replace(machine, core=way.of(machine.core)), way.binding)
-    assembler = Assembler(table)
     found: dict[str, float] = {}
-    for subject, point in cases(table.isa):
-        kernel = assembler.kernel(point.lines, point.flags)
+    for subject, kernel in _kernels(table, cases):
         if all(simulator.knows(one.form) for one in kernel.body):
             found[subject] = simulator.run(kernel.body, kernel.state).cycles
     return found
+
+
+@lru_cache(maxsize=2)  # of two kinds of cases, by all ways
+def _kernels(table: Table, cases: Cases) -> list[tuple[str, Kernel]]:
+    assembler = Assembler(table)
+    return [(subject, assembler.kernel(point.lines, point.flags)) for subject, point in cases(table.isa)]
 
 
 def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) -> Scheduling:

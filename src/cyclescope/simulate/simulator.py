@@ -88,7 +88,7 @@ class Simulator:
 
         A loop that the front end bounds leaves room in the scheduler.
         """
-        if self._roomy is not None:
+        if self._roomy is not None and self._needs_room(instructions):
             found = self._roomy.run(instructions, state)
             slots = self._slots_of(list(path(instructions, self.machine.isa)))
             if found.cycles <= _AS_DELIVERED * sum(slots) / self.machine.core.width:
@@ -99,6 +99,11 @@ class Simulator:
         taken = list(path(instructions, self.machine.isa))
         least = self.front_end.cycles(taken, self._slots_of(taken), self.machine.core.width)
         return msgspec.structs.replace(found, cycles=max(found.cycles, least))
+
+    def _needs_room(self, instructions: Iterable[Instruction]) -> bool:
+        """Whether room in the scheduler may change what instructions take; what is usual may count."""
+        costs = (cost_of(self.machine, one.form) for one in instructions)
+        return self.machine.core.writeback is not None or any(cost and cost.with_room for cost in costs)
 
     def _slots_of(self, taken: Sequence[Instruction]) -> list[float]:
         """Slots of the instructions of a path, none for those that share another's."""
@@ -381,10 +386,9 @@ def _target(instruction: Instruction, bounds: tuple[int, int], calls: list[int],
 
 def with_room(machine: MachineModel) -> MachineModel:
     """The machine as it is while its scheduler has room; itself where that makes no difference."""
-    if not any(cost.with_room for cost in machine.forms.values()):
-        return machine
-    forms = {
+    others = {
         name: msgspec.structs.replace(cost, latencies={**cost.latencies, **cost.with_room}, with_room={})
         for name, cost in machine.forms.items()
+        if cost.with_room
     }
-    return msgspec.structs.replace(machine, forms=forms)
+    return msgspec.structs.replace(machine, forms={**machine.forms, **others}) if others else machine

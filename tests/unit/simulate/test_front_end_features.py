@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
+from cyclescope.model.machine import Writeback
 from cyclescope.simulate.draw import draw_machine
+from cyclescope.simulate.engine import Engine
 from cyclescope.simulate.features import with_drawn_scheduler
 from cyclescope.simulate.front_end import PLAIN, FrontEnd
 from cyclescope.simulate.simulator import Simulator
@@ -99,3 +102,17 @@ def test_a_scheduler_that_the_front_end_keeps_empty_shortens_what_waits_for_it(m
         body = [chain, *[(NOP,)] * nops]
         assert cycles(with_room, table, PLAIN, *body) == pytest.approx(taken, rel=0.002)
         assert cycles(machine, table, PLAIN, *body) == pytest.approx(max(true, taken), rel=0.002)
+
+
+@pytest.mark.parametrize(("name", "writeback", "times"), [(IMUL, None, 2), (ADD, None, 1), (ADD, (0,), 2)])
+def test_code_that_room_in_the_scheduler_changes_nothing_of_is_simulated_once(
+    machine, table, monkeypatch, name, writeback, times
+):
+    """Where results wait to be written, what others usually take counts."""
+    run, taken = Engine.run, []
+    monkeypatch.setattr(Engine, "run", lambda self, *rest: taken.append(self) or run(self, *rest))
+    roomy = with_drawn_scheduler(machine, [table[IMUL]], 1, share=1.0)
+    written = Writeback(writeback, 2) if writeback else None
+    roomy = msgspec.structs.replace(roomy, core=msgspec.structs.replace(roomy.core, writeback=written))
+    cycles(roomy, table, PLAIN, (name, 1, 2))
+    assert len(taken) == times
