@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 
 from cyclescope.isa.dataflow import MODES
 from cyclescope.isa.find.pattern import select
@@ -19,7 +19,7 @@ _STATE = frozenset((*MODES, "VL", "VTYPE"))  # read, and never written by a bloc
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
 
-@lru_cache  # a form is asked for them again and again while it is looked at
+@cache  # all forms are asked for them again and again
 def domains(form: InstructionForm) -> frozenset[str]:
     """Register files that a form works on, by letters of its instruction set; `m` for memory.
 

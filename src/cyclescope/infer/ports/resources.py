@@ -58,38 +58,12 @@ def with_resources(
 
     `late` are the forms whose results take others a turn of their ports.
     """
-    view = _View(ports, late, shares)
-    found = view.of(costs)
-    hidden = Hidden(costs, found, view.capacities, ports.facts)
-    for form, units in hidden.weights().items():
-        found[form] |= units
-    capacities = view.capacities | dict.fromkeys(hidden.names.values(), 1.0)
-    used = {name for weights in found.values() for name in weights}
-    return (
-        {form: msgspec.structs.replace(cost, resources=found[form]) for form, cost in costs.items()},
-        {name: capacity for name, capacity in capacities.items() if name in used},
-    )
-
-
-def dealt_out(
-    costs: Mapping[str, FormCost], ports: PortBuilder, late: Container[str], shares: Shares
-) -> tuple[dict[str, FormCost], dict[str, float]]:
-    """Costs that have their resources with those on sets of ports anew, and the capacities of these.
-
-    `late` and `shares` are those of `with_resources`.
-    """
-    view = _View(ports, late, shares)
-    found = {}
-    for form, some in view.of(costs).items():
-        units = {name: cycles for name, cycles in costs[form].resources.items() if name not in view.sets}
-        on_ports = {name: cycles for name, cycles in some.items() if name in view.sets}
-        found[form] = msgspec.structs.replace(costs[form], resources=units | on_ports)
-    return found, view.capacities
+    return ResourceView(ports, late).with_resources(costs, shares)
 
 
 def port_resources(ports: PortBuilder) -> list[str]:
     """The resources that are sets of ports; all others are units."""
-    view = _View(ports)
+    view = ResourceView(ports)
     return [*view.sets, *(view.names[name] for name in ports.structure.sets if name in view.names)]
 
 
@@ -100,14 +74,13 @@ def hidden_units(
 
     `usages` are those that are known.
     """
-    view = _View(ports)
+    view = ResourceView(ports)
     costs = {
         form.id: _cost(usages.get(form.id) or ports.usage(form, cycles), cycles)
         for form in forms
         if (cycles := ports.facts.front_end.throughputs.get(form.id)) is not None
     }
-    weights = {form: view.weights(form, cost) for form, cost in costs.items()}
-    return Hidden(costs, weights, view.capacities, ports.facts)
+    return Hidden(costs, view.of(costs, UNTOLD), view.capacities, ports.facts)
 
 
 def _cost(usage: PortUsage, throughput: float) -> FormCost:
@@ -117,13 +90,29 @@ def _cost(usage: PortUsage, throughput: float) -> FormCost:
     )  # fmt: skip
 
 
-class _View:
-    """Weights of forms on sets of ports and on units."""
+class _Taken(NamedTuple):
+    """What a form takes by its `cost`: `fixed` cycles of resources, and more that shares of others decide.
 
-    def __init__(self, ports: PortBuilder, late: Container[str] = (), shares: Shares = UNTOLD) -> None:
+    Each has the name of its resource. Of `late` turns a share is added; `uneven` are cycles of which a share
+    may be more than what is fixed, and the most that it may be.
+    """
+
+    cost: FormCost
+    fixed: dict[str, float]
+    late: list[tuple[str, float]]
+    uneven: list[tuple[str, float, float]]
+
+
+class ResourceView:
+    """Weights of forms on sets of ports and on units.
+
+    `late` are the forms whose results take others a turn of their ports.
+    """
+
+    def __init__(self, ports: PortBuilder, late: Container[str] = ()) -> None:
         self.facts = ports.facts
         self._late = late
-        self._shares = shares
+        self._taken: dict[str, _Taken] = {}
         known = ports.structure.sets
         self.sets = {port_set(some, ports.names): some for some in _unions(known)}
         self.names = {
@@ -140,13 +129,40 @@ class _View:
         self._heads: dict[str, list[str]] = {}
         for head, label in self.names.items():
             self._heads.setdefault(label, []).append(head)
+        self._of_memory = {name for name, some in self.sets.items() if self.memory.issuperset(some)}
         self._counts: dict[tuple[Operation, ...], Mapping[str, float]] = {}
 
-    def of(self, costs: Mapping[str, FormCost]) -> dict[str, dict[str, float]]:
-        """The weights of every form."""
-        return {form: self.weights(form, cost) for form, cost in costs.items()}
+    def with_resources(
+        self, costs: Mapping[str, FormCost], shares: Shares
+    ) -> tuple[dict[str, FormCost], dict[str, float]]:
+        """The costs with the resources that each form takes, and the capacity of every resource."""
+        found = self.of(costs, shares)
+        hidden = Hidden(costs, found, self.capacities, self.facts)
+        for form, units in hidden.weights().items():
+            found[form] = found[form] | units
+        capacities = self.capacities | dict.fromkeys(hidden.names.values(), 1.0)
+        used = {name for weights in found.values() for name in weights}
+        return (
+            {form: msgspec.structs.replace(cost, resources=found[form]) for form, cost in costs.items()},
+            {name: capacity for name, capacity in capacities.items() if name in used},
+        )
 
-    def weights(self, form: str, cost: FormCost) -> dict[str, float]:
+    def dealt_out(
+        self, costs: Mapping[str, FormCost], shares: Shares
+    ) -> tuple[dict[str, FormCost], dict[str, float]]:
+        """Costs that have their resources with those on sets of ports anew, and the capacities of these."""
+        found = {}
+        for form, some in self.of(costs, shares).items():
+            units = {name: cycles for name, cycles in costs[form].resources.items() if name not in self.sets}
+            on_ports = {name: cycles for name, cycles in some.items() if name in self.sets}
+            found[form] = msgspec.structs.replace(costs[form], resources=units | on_ports)
+        return found, self.capacities
+
+    def of(self, costs: Mapping[str, FormCost], shares: Shares) -> dict[str, dict[str, float]]:
+        """The weights of every form."""
+        return {form: self._weights(form, cost, shares) for form, cost in costs.items()}
+
+    def _weights(self, form: str, cost: FormCost, shares: Shares) -> dict[str, float]:
         """Cycles of each resource that a form takes.
 
         Of a set of ports it takes what its micro-operations cannot do elsewhere. Where they are not
@@ -155,15 +171,29 @@ class _View:
         micro-operations than it has slots, and one more for memory, or twice as many where it keeps
         others from their ports.
         """
+        taken = self._taken.get(form)
+        if taken is None or taken.cost is not cost:
+            taken = self._taken[form] = self._take(form, cost)
+        if not taken.late and not taken.uneven:
+            return taken.fixed
+        found = dict(taken.fixed)
+        for name, turns in taken.late:
+            found[name] += shares.late * turns
+        for name, cycles, most in taken.uneven:
+            found[name] = max(found[name], min(shares.uneven * cycles, most))
+        return _told(found)
+
+    def _take(self, form: str, cost: FormCost) -> _Taken:
         found = self._measured(form, cost)
-        if cost.operations is None and cost.slots is not None:
+        if cost.operations is not None:
+            taken = self._used(form, cost, found)
+            return taken if taken.late or taken.uneven else taken._replace(fixed=_told(taken.fixed))
+        if cost.slots is not None:
             memory = any(op.is_memory for op in self.facts.table[form].operands)
             most = math.ceil(cost.slots) + memory
             most *= 1 if cost.microcoded else STEALS
             found = {name: min(v, most) if name in self.sets else v for name, v in found.items()}
-        if cost.operations is not None:
-            found = self._used(form, cost, found) | self._beside(form)
-        return {name: round(float(cycles), 2) for name, cycles in found.items() if cycles > NOISE}
+        return _Taken(cost, _told(found), [], [])
 
     def _beside(self, form: str) -> dict[str, float]:
         """What a load takes of others of these ports as it was measured, however fast it is alone."""
@@ -172,26 +202,27 @@ class _View:
         taken = self.facts.confined.get(form, {})
         return {name: taken[head] for head, name in self._wide.items() if head in taken}
 
-    def _used(self, form: str, cost: FormCost, measured: Mapping[str, float]) -> dict[str, float]:
+    def _used(self, form: str, cost: FormCost, measured: Mapping[str, float]) -> _Taken:
         """What micro-operations take; more of it where memory is slower, or where results come late."""
-        operations = cost.operations or ()
+        operations, turns, uneven = cost.operations or (), [], []
         late = form in self._late
         found = {name: cycles for name, cycles in measured.items() if name not in self.sets}
         accesses = sum(op.count * op.cycles for op in operations if self.memory.issuperset(op.ports))
         for name, count in self._counted(tuple(operations)).items():
-            taken = measured.get(name, 0.0)
-            if self.memory.issuperset(self.sets[name]):
-                found[name] = max(count, min(taken, accesses), self._in_the_way(form, cost, name))
-            else:
-                found[name] = count + (self._shares.late * max(0.0, taken - count) if late and count else 0.0)
-        return found
+            found[name], taken = count, measured.get(name, 0.0)
+            if name in self._of_memory:
+                found[name] = max(count, min(taken, accesses))
+                if accesses and (cycles := self._in_the_way(form, cost, name)):
+                    uneven.append((name, cycles, self._most(name, cost)))
+            elif late and count and taken > count:
+                turns.append((name, taken - count))
+        return _Taken(cost, found | self._beside(form), turns, uneven)
 
     def _in_the_way(self, form: str, cost: FormCost, name: str) -> float:
-        """What accesses take of some ports although they have others: ports are dealt out before any is free.
+        """What accesses may take of some ports with others left: ports are dealt out before any is free.
 
         How much of it depends on the order of a mix: none where the two kinds stand in turn, all in others.
-        Even those that cannot have a port are in the way: stores are in that of loads of vectors. A form is
-        never so much in its own way that it would be slower than it is.
+        Even those that cannot have a port are in the way: stores are in that of loads of vectors.
         """
         some = set(self.sets[name])
         either = sum(
@@ -205,7 +236,7 @@ class _View:
         looks = [
             look.value for head in self._heads.get(name, ()) for look in known.get(head, ()) if look.together
         ]
-        return min(self._shares.uneven * min(either, *looks), self._most(name, cost)) if looks else 0.0
+        return min(either, *looks) if looks else 0.0
 
     def _measured(self, form: str, cost: FormCost) -> dict[str, float]:
         found: dict[str, float] = {}
@@ -230,6 +261,11 @@ class _View:
                 for name, some in self.sets.items()
             }
         return self._counts[operations]
+
+
+def _told(cycles: Mapping[str, float]) -> dict[str, float]:
+    """What is more than noise."""
+    return {name: round(float(some), 2) for name, some in cycles.items() if some > NOISE}
 
 
 def _unions(sets: Mapping[str, Ports]) -> list[Ports]:

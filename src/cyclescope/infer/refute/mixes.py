@@ -14,7 +14,7 @@ import msgspec
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.front_end import FREE
-from cyclescope.infer.ports.resources import UNTOLD, Shares, dealt_out, port_resources, with_resources
+from cyclescope.infer.ports.resources import UNTOLD, ResourceView, Shares, port_resources
 from cyclescope.infer.refute.halves import EIGHTHS, DealtMix, by_halves, dealt_by_turns, undecided_halves
 from cyclescope.infer.refute.kinds import FEWEST_FORMS, MOST_FORMS, MOSTLY, PROVED
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
@@ -53,7 +53,7 @@ class MixModel:
         self.halves: Halves | None = None
         self.facts = builder.facts
         self.usages = usages
-        self._late = frozenset(form for form, usage in usages.items() if usage.late)
+        self._view = ResourceView(builder, frozenset(form for form, usage in usages.items() if usage.late))
         self._models: dict[Shares, MachineModel] = {}
         self._in_slots: dict[tuple[str, ...], float] = {}
         self._model = self._made(self.shares)
@@ -65,8 +65,7 @@ class MixModel:
         return self._models[shares]
 
     def _make(self, shares: Shares) -> MachineModel:
-        costs = {form: self._cost(form, usage) for form, usage in self.usages.items()}
-        found, capacities = with_resources(costs, self._builder, self._late, shares)
+        found, capacities = self._view.with_resources(self._costs, shares)
         core = Core(self.facts.front_end.width, whole=self.facts.front_end.whole)
         return MachineModel(
             "", self.facts.table.isa, Provenance(MEASURED), core, self._builder.names, found, capacities
@@ -76,6 +75,10 @@ class MixModel:
     def _ends(self) -> tuple[MachineModel, MachineModel]:
         """The model where forms cost others nothing beyond their operations, and where they cost all."""
         return self._made(Shares(0.0, 0.0)), self._made(Shares(1.0, 1.0))
+
+    @cached_property
+    def _costs(self) -> dict[str, FormCost]:
+        return {form: self._cost(form, usage) for form, usage in self.usages.items()}
 
     def _cost(self, form: str, usage: PortUsage) -> FormCost:
         """With slots as they were read where they are not told."""
@@ -127,6 +130,7 @@ class MixModel:
         """The same model with usages that differ in confidence alone, which predicts nothing else."""
         found = copy(self)
         found.usages, found._models = usages, {}
+        vars(found).pop("_costs", None)
         return found
 
     def fitted(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> MixModel:
@@ -191,7 +195,7 @@ class MixModel:
         self, forms: Mapping[str, FormCost], mixes: Sequence[tuple[tuple[str, ...], float]], shares: Shares
     ) -> float:
         """By how much mixes miss their predictions in all, relative, where so much counts."""
-        costs, capacities = dealt_out(forms, self._builder, self._late, shares)
+        costs, capacities = self._view.dealt_out(forms, shares)
         model = msgspec.structs.replace(
             self._model, forms=costs, resources={**self._model.resources, **capacities}
         )

@@ -9,7 +9,7 @@ import pytest
 
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.ports.resources import Shares, with_resources
+from cyclescope.infer.ports.resources import ResourceView, Shares, with_resources
 from cyclescope.model.machine import FormCost, Operation
 
 SETS = {
@@ -60,6 +60,10 @@ def resources(
         wide_loads=SimpleNamespace(heads=frozenset(wide)),
     )  # fmt: skip
     found, capacities = with_resources(costs, ports, late, Shares(uneven, counts))
+    view = ResourceView(ports, late)
+    for shares in (Shares(0.9, 0.9), Shares(uneven, counts)):
+        anew = view.with_resources(costs, shares)
+    assert anew == (found, capacities), "other shares before change nothing"
     assert {name for cost in found.values() for name in cost.resources} == capacities.keys()
     return {form: dict(cost.resources) for form, cost in found.items()}, capacities
 
