@@ -322,8 +322,9 @@ class NativeBackend:
         self._own.gives_way = True
 
     def is_answered(self) -> bool:
-        """Whether an answer has come that nobody took yet."""
-        return self._transport.is_answered()
+        """Whether the answer to this thread's oldest batch has come, or one that nobody took yet."""
+        mine = self._own.submitted
+        return bool(mine and not mine[0][0].pieces) or self._transport.is_answered()
 
     def submit(self, kernels: Sequence[Kernel], effort: Effort) -> None:
         """Start measuring a batch; `collect` waits for the answer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import closing
 
@@ -23,4 +24,22 @@ def test_it_says_whether_an_answer_has_come_that_nobody_took(runner):
         while not backend.is_answered():
             assert time.monotonic() < end
         backend.collect()
+        assert not backend.is_answered()
+
+
+def test_an_answer_that_another_thread_took_on_its_way_to_its_own_has_come(runner):
+    runner(SLOW)
+    kernels = [Kernel(b"\x90", 1, default_state(0))]
+    with closing(NativeBackend(0)) as backend:
+        backend.submit(kernels, Effort())
+
+        def ask():
+            backend.submit(kernels, Effort())
+            backend.collect()
+
+        other = threading.Thread(target=ask)
+        other.start()
+        other.join(10)
+        assert backend.is_answered()
+        assert len(backend.collect()) == 1
         assert not backend.is_answered()
