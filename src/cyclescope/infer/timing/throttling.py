@@ -109,12 +109,17 @@ class ThrottledChains:
 
     def _shorter(self, some: Sequence[Suspect], wanted: Callable[[], bool]) -> list[Suspect]:
         """Those that take less than was known, with what they take at most."""
-        made = [(one, self._experiments(one)) for one in some]
-        new = [e for _, experiments in made for e in experiments if e.key not in self._found]
-        for batch in Sampler(self._backend).measure(new, wanted) if new else ():
+        made: list[tuple[Suspect, list[Experiment]]] = []
+
+        def asked() -> Iterator[Experiment]:  # while the first are measured
+            for one in some:
+                made.append((one, self._experiments(one)))
+                yield from (e for e in made[-1][1] if e.key not in self._found)
+
+        for batch in Sampler(self._backend).measure(asked(), wanted):
             self._write(batch)
             self._found |= {e.key: m.cycles / e.count for e, m in batch if m.verdict in TELLING}
-        self._stopped = bool(new) and not wanted()
+        self._stopped = len(made) < len(some) or not wanted()
         read = [(one, [self._found[e.key] for e in es if e.key in self._found]) for one, es in made]
         less = [(one, _with_room(one.cycles, readings)) for one, readings in read]
         return [one._replace(cycles=cycles) for one, cycles in less if cycles is not None]

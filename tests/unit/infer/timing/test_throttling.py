@@ -17,6 +17,7 @@ from cyclescope.isa.dataflow import is_old
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
+from cyclescope.measure.sampling import Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.facts import HIGH
 from cyclescope.report.card import card
@@ -158,6 +159,25 @@ def test_cores_whose_scheduler_fills_up_have_two_values(seed, noise, tmp_path):
     true = [lat for _, lat, room in found if room is not None and lat.max <= 8]
     assert len(true) > 50
     assert sum(lat.with_room is not None for lat in true) >= 0.98 * len(true)
+
+
+def test_throttled_chains_are_made_while_the_first_of_them_run(tmp_path, monkeypatch):
+    made, made_by_then = [], set()
+    throttled, submit = Planner.throttled, SimulatedBackend.submit
+
+    def noted(self, *rest):
+        made.append(rest)
+        return throttled(self, *rest)
+
+    def submitted(self, *rest):
+        made_by_then.add(len(made))
+        submit(self, *rest)
+
+    monkeypatch.setattr(Planner, "throttled", noted)
+    monkeypatch.setattr(SimulatedBackend, "submit", submitted)
+    monkeypatch.setattr(Sampler.__init__, "__defaults__", (None, 40, 2))
+    told(with_drawn_scheduler(draw_machine(11, TABLE), FORMS, 11), tmp_path / "s.sqlite")
+    assert len(made_by_then) > 10, "not only before them, after a sample and after all"
 
 
 def with_logic_in_two_states(machine):
