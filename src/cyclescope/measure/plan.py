@@ -191,7 +191,7 @@ class Planner:
     def instances(self, form: InstructionForm, count: int) -> Instances:
         """Independent instances of a form for a mix with others. Raises Unmeasurable with the reason."""
         uses, speed = self.uses(form, count)
-        kernel = self._kernel(form, uses, self._stream_state(form, speed), 0)
+        kernel = self._kernel(form, uses, self.stream_state(form, speed), 0)
         used = self.used_registers(form, count)
         return Instances(form, used.registers, used.writes, used.reads, kernel=kernel)
 
@@ -240,7 +240,7 @@ class Planner:
         ]
 
     def _sequence(self, form: InstructionForm, stream: Stream, speed: str, made: dict[Use, Coded]) -> Kernel:
-        state = self._stream_state(form, speed)
+        state = self.stream_state(form, speed)
         return self._kernel(form, stream.items, state, stream.flags, made, stream.setup)
 
     def further(self, form: InstructionForm, made: Further) -> list[Experiment]:
@@ -333,11 +333,12 @@ class Planner:
         """One instance of a form, to see whether the CPU executes it; None without encoding."""
         if self.dialect.is_sequence(form) and (streams := self.sequences(form).streams):
             stream, speed = streams[0]
-            return self._kernel(form, stream.items, self._stream_state(form, speed), 0)
+            return self._kernel(form, stream.items, self.stream_state(form, speed), 0)
         found = self.dialect.probe(form)
         return None if found is None else self._kernel(form, found[0], self._intern(found[1]), 0)
 
-    def _stream_state(self, form: InstructionForm, speed: str) -> MachineState:
+    def stream_state(self, form: InstructionForm, speed: str) -> MachineState:
+        """State for sequences with a class of values."""
         key = ("stream", self._key(form), form.element, form.mnemonic, speed)
         if key not in self._states:
             self._states[key] = self._intern(self.dialect.stream_state(form, speed))
@@ -346,11 +347,8 @@ class Planner:
     def _chain_state(self, form: InstructionForm, chain: Chain) -> MachineState:
         if is_old(chain.source):
             _, speed = chosen_stream(form, self.sequences(form).streams)
-            return self._stream_state(form, speed)
-        return self._speed_state(form, chain.variant if chain.variant in SPEEDS else "")
-
-    def _speed_state(self, form: InstructionForm, speed: str) -> MachineState:
-        """State for chains with a class of values."""
+            return self.stream_state(form, speed)
+        speed = chain.variant if chain.variant in SPEEDS else ""
         key = ("chain", self._key(form), form.element, form.mnemonic, speed)
         if key not in self._states:
             self._states[key] = self._intern(self.dialect.chain_state(form, speed))

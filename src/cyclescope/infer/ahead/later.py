@@ -12,7 +12,6 @@ from cyclescope.errors import CyclescopeError
 from cyclescope.measure.plan import Experiment
 from cyclescope.measure.sampling import Measurement, Sampler
 
-_BATCH = 100  # experiments: some run while others are found, and what is asked meanwhile waits for no more
 Batch = list[tuple[Experiment, Measurement]]
 
 
@@ -25,7 +24,7 @@ class LastLook(NamedTuple):
 
     def sampler(self, backend: Backend) -> Sampler:
         """What measures them."""
-        return Sampler(backend, self.effort, batch=_BATCH, least=self.least)
+        return Sampler(backend, self.effort, batch=100, least=self.least)
 
     def of(self, is_wanted: Callable[[str], bool]) -> LastLook:
         """The same of some forms."""

@@ -107,8 +107,9 @@ class MixPlanner:
     def _start(self, form: InstructionForm) -> tuple[MachineState, bytes]:
         """State and setup of a form alone."""
         if form.id not in self._starts:
-            kernel = self._planner.instances(form, 1).kernel
-            self._starts[form.id] = kernel.state, kernel.setup
+            _, speed = self._planner.uses(form, 1)
+            state = self._planner.stream_state(form, speed)
+            self._starts[form.id] = state, self._dialect.setup(form, state)
         return self._starts[form.id]
 
     def _reads_flags_of_others(self, forms: Sequence[InstructionForm]) -> bool:
