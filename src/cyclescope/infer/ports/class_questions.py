@@ -120,14 +120,14 @@ class ClassQuestions:
         `everything` means those of all classes, `only` some of them.
         """
         files = facts.classes.files
-        classes = [(facts.table[name], width) for name, width in facts.classes.widths.items()]
-        for form in forms:
+        wanted = {n: w for n, w in facts.classes.widths.items() if only is None or n in only}
+        classes = [(facts.table[name], width) for name, width in wanted.items()]
+        for form in forms if classes else ():
             mine = domains(form)
             for blocker, width in classes:
                 near = everything or files[blocker.id] <= mine or _touches(facts, blocker.id, mine)
                 near = near or self._was_seen_on(form.id, facts.structure.sets.get(blocker.id, ()))
-                cycles = _hiding(facts, form, width)
-                if near and cycles and (only is None or blocker.id in only):
+                if near and (cycles := _hiding(facts, form, width)):
                     yield self.plans.against(form, blocker, width, cycles + more, more > 0, look)
 
     def _for_memory(self, facts: PortFacts) -> Iterator[Question]:
