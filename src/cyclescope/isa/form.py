@@ -125,6 +125,13 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
         return tuple((slot.operand, slot.part) for slot in self.encoding.slots) if self.encoding else ()
 
     @cached_property
+    def alike(self) -> tuple[int, ...]:
+        """Registers that it reads, and that make an idiom of it where all are one: not a mask that zeroes."""
+        zeroing = "zeroing" in self.attributes
+        read = ((n, op) for n, op in enumerate(self.operands) if op.is_register and op.read)
+        return tuple(n for n, op in read if not (zeroing and op.cls == "K"))
+
+    @cached_property
     def vector_encoding(self) -> str:
         """How vectors of x86-64 are encoded, as `legacy` ones wait for the upper halves that `vex` leaves."""
         if not any(op.cls in ("XMM", "YMM", "ZMM") for op in self.operands if op.is_register):

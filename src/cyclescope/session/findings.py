@@ -153,7 +153,8 @@ def _same_register(timing: FormTiming, form: InstructionForm) -> Iterator[Discov
     if not same or timing.idiom or timing.throughput is None or timing.throughput.confidence == LOW:
         return
     registers = {op.name for op in form.operands if op.is_register and not op.implicit}
-    chain = [lat for lat in timing.latencies if lat.source in registers and lat.target in registers]
+    sources = registers.intersection(form.operands[place].name for place in form.alike)
+    chain = [lat for lat in timing.latencies if lat.source in sources and lat.target in registers]
     if not chain or not all(map(_sure, chain)):
         return
     expected = max(*map(_value, chain), timing.throughput.value or 0.0)

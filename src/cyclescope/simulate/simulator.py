@@ -232,8 +232,8 @@ class Simulator:
         return self._templates[key]
 
     def _has_one_source(self, instruction: Instruction) -> bool:
-        """Whether one register is all that the instruction's registers read."""
-        read = [n for n, op in enumerate(instruction.form.operands) if op.is_register and op.read]
+        """See `locations.reads_one_register`."""
+        read = instruction.form.alike
         if self._with_fields is not None:
             values = OperandValues(instruction, self.machine.isa)
             return len(read) > 1 and len({values.units(n) for n in read}) == 1

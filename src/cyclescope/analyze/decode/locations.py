@@ -55,12 +55,11 @@ def place_of(instruction: BlockInstruction, node: Node, top: int = 0) -> Locatio
 
 
 def reads_one_register(instruction: BlockInstruction) -> bool:
-    """Whether one register is all that the instruction's registers read."""
+    """Whether one register is all that the instruction's registers read, but for a mask that zeroes."""
     form = instruction.form
     if form is None:
         return False
-    operands = zip(form.operands, instruction.registers, strict=True)
-    read = [register for op, register in operands if op.is_register and op.read]
+    read = [instruction.registers[place] for place in form.alike]
     return len(read) > 1 and len({location_of(register) for register in read}) == 1
 
 

@@ -248,11 +248,11 @@ class X86StreamBuilder:
 
     def _same_register(self) -> Stream | None:
         """One register for two sources: a chain, unless the form is a zero idiom."""
-        registers = [s for s in self.slots if s.part == 0 and self.form.operands[s.operand].is_register]
         attributes = self.form.attributes
-        if not attributes.isdisjoint(("memory", "unique_registers", "masked", "high_byte", "vsib")):
+        merging = "masked" in attributes and "zeroing" not in attributes
+        if merging or not attributes.isdisjoint(("memory", "unique_registers", "high_byte", "vsib")):
             return None
-        reads = [s for s in registers if self.form.operands[s.operand].read]
+        reads = [s for s in self.slots if s.part == 0 and s.operand in self.form.alike]
         classes = {self.form.operands[s.operand].cls for s in reads}
         if len(reads) < 2 or len(classes) != 1 or any(o.fixed for o in self.form.operands if o.implicit):
             return None

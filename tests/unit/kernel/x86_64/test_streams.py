@@ -244,3 +244,18 @@ def test_the_x87_stack_stays_balanced_in_sequences(planner, table):
 def test_the_x87_stack_stays_balanced_in_chains(planner, table):
     forms = [f for f in table if "x87" in f.attributes and not unmeasurable(f) and f.mnemonic not in LEAVING]
     assert unbalanced((f, e) for f in forms for e in planner.latency(f)) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("VPXORD_Z (YMM, K, YMM, YMM)", True),
+        ("VPXORD (YMM, K, YMM, YMM)", False),  # its old value is a source
+        ("VPCMPEQD (K, K, YMM, YMM)", False),
+        ("VPXORD (YMM, YMM, YMM)", True),
+    ],
+)
+def test_a_mask_that_zeroes_is_no_source_of_an_idiom(planner, table, name, asked):
+    found = [e.kernel.body for e in planner.throughput(table[name]) if e.variant == "same register"]
+    assert len(found) == asked
+    assert all({one.registers[0] for one in body} == set(body[0].registers[-2:]) for body in found)
