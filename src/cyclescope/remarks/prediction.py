@@ -32,6 +32,10 @@ class Assumed(Meaning):
     LACKED = "{} does not execute these, it lacks {}, though LLVM's model has costs of them: {}"
     LACKED_BUT = "of the cores that this model is of, {} alone executes these, the others lack {}: {}"
     CALLED = "calls are not followed, neither time nor effects of what is called are counted: {}"
+    MEETING = (
+        "these store to places that they load, at addresses that were loaded: iterations are taken to go to "
+        "different places; at the same one each waits for what the one before stored: {}"
+    )
     STREAMING = "stores past the caches take as long as memory does, which is not counted: {}"
     LINKED = "which lines of {} bytes the loop lies in is up to the linker: it takes {:.2f} to {:.2f} cycles"
     LOCKED = (

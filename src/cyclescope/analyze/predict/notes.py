@@ -7,7 +7,8 @@ from itertools import chain
 
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.known import is_locked
-from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.block import Address, BlockInstruction
+from cyclescope.analyze.decode.locations import Location, location_of
 from cyclescope.analyze.decode.system_registers import STICKY
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.pairs import only_compares
@@ -97,6 +98,8 @@ def _about_memory(graph: Graph, costs: PlacedCosts) -> Iterator[Remark]:
     loads = [one for one in graph.instructions if one.form and any(map(_is_load, one.form.operands))]
     if loads and not costs.load:
         yield Assumed.NO_LOAD.of(_places(loads))
+    if met := _at_loaded_places(graph):
+        yield Assumed.MEETING.of(_places(met))
     if streamed := [one for one in graph.instructions if one.form and streams_out(one.form)]:
         yield Assumed.STREAMING.of(_places(streamed))
     if graph.memory and not costs.machine.core.forward_latency:
@@ -108,6 +111,34 @@ def _about_memory(graph: Graph, costs: PlacedCosts) -> Iterator[Remark]:
 
 def _is_load(operand: Operand) -> bool:
     return operand.is_memory and operand.read
+
+
+def _at_loaded_places(graph: Graph) -> list[BlockInstruction]:
+    """Stores to where the iteration has loaded, at an address that it has loaded as well: a histogram's.
+
+    Nobody knows whether the next iteration's place is the same one.
+    """
+    found: list[BlockInstruction] = []
+    loaded: set[Location] = set()  # what is made of data that the iteration loads
+    seen: dict[Address, set[Location | None]] = {}  # places with data that were loaded, and their registers
+    for one, places in zip(graph.instructions, graph.places, strict=True):
+        operands = one.form.operands if one.form is not None else ()
+        pairs = zip(operands, one.memory, strict=False)
+        used = [(op, at) for op, at in pairs if at is not None and op.is_memory]
+        for op, at in used:
+            by = {location_of(at.base), location_of(at.index)}
+            if op.read and by & loaded:
+                seen[at] = by
+            if op.write and at in seen:
+                found.append(one)
+        made = {location for _, location in places.written}
+        seen = {at: by for at, by in seen.items() if not by & made}
+        bases = {location_of(at.base) for _, at in used}  # a pointer that is moved on, or the next of a list
+        if any(op.read for op, _ in used) or loaded.intersection(places.read):
+            loaded |= made - bases
+        else:
+            loaded -= made
+    return found
 
 
 def _about_state(graph: Graph) -> Iterator[Remark]:
