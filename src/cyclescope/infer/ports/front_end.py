@@ -89,10 +89,13 @@ class FrontEndFacts:
     def is_slowed_by_waiting(self, form: InstructionForm, throughput: float) -> bool:
         """Whether that may be why a form is no faster.
 
-        Through a flag, or through registers that even the shortest sequence has too few of.
+        Through a flag, or through registers that even the shortest sequence has too few of: of some forms all
+        instances have the same one.
         """
         chained = self.alone.get(form.id, 0.0) > LENGTHS[0] * throughput / FREE
-        return chained or bool(form.flags_read & form.flags_written)
+        shared = any(op.is_register and op.fixed and op.read and op.write for op in form.operands)
+        flags = bool(form.flags_read & form.flags_written)
+        return chained or flags or (shared and self.waits(form, throughput))
 
     # --- width -----------------------------------------------------------------------------------
 
