@@ -26,8 +26,10 @@ class StatedFrontEnd:
     filler: str = "NOP"
     padding: int = 0
     together: int = 1
+    _eliminated: frozenset[str] = frozenset()
 
     told = FrontEndFacts.told
+    is_eliminated = FrontEndFacts.is_eliminated
     slot_range = FrontEndFacts.slot_range
     waits = FrontEndFacts.waits
     is_slowed_by_waiting = FrontEndFacts.is_slowed_by_waiting

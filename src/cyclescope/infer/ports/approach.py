@@ -30,7 +30,7 @@ from cyclescope.infer.ports.counted import (
     ports_of,
 )
 from cyclescope.infer.ports.evidence import Costs, PortFacts
-from cyclescope.infer.ports.front_end import FREE, FrontEndFacts
+from cyclescope.infer.ports.front_end import FREE, FrontEndFacts, dropped
 from cyclescope.infer.ports.in_order import ORDER_OF_ISSUE, InOrder, issues_in_order
 from cyclescope.infer.ports.questions import LONGEST_PAIR, longest_pair
 from cyclescope.infer.ports.timed import DIVIDES, TimedEvidence, TimedJudge
@@ -283,11 +283,12 @@ def _long(form: InstructionForm) -> NoPorts:
 # --- what a store has ---------------------------------------------------------------------------------
 
 
-def _fastest(table: Table, throughputs: Mapping[str, float]) -> list[InstructionForm]:
-    """Candidates for blocking that may run as often as the front end has slots."""
+def _maybe_free(table: Table, throughputs: Mapping[str, float]) -> list[InstructionForm]:
+    """Candidates for blocking that may run as often as the front end has slots, and what may be dropped."""
     known = [form for form in candidates(table) if form.id in throughputs]
     least = min((throughputs[form.id] for form in known), default=0.0)
-    return [form for form in known if throughputs[form.id] < FREE * least]
+    fastest = [form for form in known if throughputs[form.id] < FREE * least]
+    return [*fastest, *(form for form in table if form.id in throughputs and dropped(form))]
 
 
 class OtherEvidence(NamedTuple):
@@ -300,8 +301,8 @@ class OtherEvidence(NamedTuple):
     def of(cls, store: Store, table: Table) -> OtherEvidence:
         """That of a store."""
         throughputs = store.throughputs()
-        fastest = _fastest(table, throughputs)
-        return cls(throughputs, frozenset(form.id for form in fastest if takes_no_time(store, form)))
+        some = _maybe_free(table, throughputs)
+        return cls(throughputs, frozenset(form.id for form in some if takes_no_time(store, form)))
 
 
 def _front_end_of(store: Store, table: Table, known: OtherEvidence | None = None) -> FrontEndFacts:

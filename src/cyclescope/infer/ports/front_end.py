@@ -260,6 +260,10 @@ class FrontEndFacts:
         error = reading.spread * self.width / reading.instances
         return Estimate(fillers, reading.instances, slots, error if reading.verdict == STABLE else UNSURE)
 
+    def is_eliminated(self, form: str) -> bool:
+        """Whether the renamer executes a form, as its results are there at once."""
+        return form in self._eliminated
+
     @cached_property
     def saturating(self) -> frozenset[str]:
         """Register files with a set of ports as wide as the front end, which no experiment fills.

@@ -355,12 +355,14 @@ class TimedJudge:
 
         `turns` are those of a port that a micro-operation may take.
         What runs slower may have fewer ports than were told, where these explain it and do not show, unless
-        it takes more than `DIVIDES` cycles or its instances wait for each other.
+        it takes more than `DIVIDES` cycles or its instances wait for each other. What the renamer executes
+        has none, however many of them it executes.
         """
         width = self.facts.front_end.width
         if runs_slower(known, slots, width, throughput, turns):
             slowed = self.facts.front_end.is_slowed_by_waiting(form, throughput)
-            ports = throughput < DIVIDES and not slowed
+            renamed = not known and self.facts.front_end.is_eliminated(form.id)
+            ports = throughput < DIVIDES and not slowed and not renamed
             shown = [set(self.structure.sets.get(n, ())) for n in self.facts.confined.get(form.id, ())]
             unseen = ports and (not known or may_have_fewer(known, shown, slots, width, throughput))
             yield Usage.SLOWER.of(), LOW if unseen else MEDIUM

@@ -16,17 +16,20 @@ from cyclescope.remarks.ports import Usage
 from tests.support.made.classes import StatedEvidence, classes_of
 from tests.support.made.front_ends import StatedFrontEnd
 
-LOAD = "MOV (R64, M64)"
+LOAD, MOVED = "MOV (R64, M64)", "VMOVAPD_28 (XMM, XMM)"
 
 
 def doubts(
-    table, name, known, slots, throughput, turns=1.0, hiding=(), load=(), sets=(), readings=(), alone=()
-):
+    table, name, known, slots, throughput, turns=1.0, hiding=(), load=(), sets=(), readings=(), alone=(),
+    eliminated=(),
+):  # fmt: skip
     """Of a core where one set of ports of some register files may be as wide as the front end."""
     every = {LOAD: load, **dict(sets)}
     files = {one: "m" if one == LOAD else "r" for one in every}
     classes = classes_of(table, {one: len(ports) for one, ports in every.items()}, files)
-    front_end = StatedFrontEnd(table, 5.0, alone=dict(alone), saturating=frozenset(hiding))
+    front_end = StatedFrontEnd(
+        table, 5.0, alone=dict(alone), saturating=frozenset(hiding), _eliminated=eliminated
+    )
     facts = PortFacts(front_end, StatedEvidence(classes, dict(readings), Structure(4, every)), ())
     return dict(TimedJudge(facts, None).doubts(table[name], known, slots, throughput, turns))
 
@@ -71,6 +74,13 @@ def test_what_waits_for_itself_is_no_slower_than_its_ports(table, name, alone, l
     """Eight registers hide what takes less than eight times as long as it should; CDQE has but one."""
     found = doubts(table, name, (Operation((0, 1)),), 1.0, 1.0, alone={name: alone})
     assert list(found.values()) == [level]
+
+
+@pytest.mark.parametrize(("eliminated", "level"), [({MOVED}, MEDIUM), (set(), LOW)])
+def test_what_the_renamer_executes_has_no_port_however_slow_renaming_is(table, eliminated, level):
+    """A Zen 5 renames six moves of vectors in a cycle, and eight instructions of other kinds."""
+    found = doubts(table, MOVED, (), 1.0, 0.3, eliminated=eliminated)
+    assert max(found.values(), key=[MEDIUM, LOW].index) == level
 
 
 def test_only_what_is_dropped_needs_no_port(table):
