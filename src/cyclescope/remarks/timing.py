@@ -81,7 +81,7 @@ class Timing(Meaning):
     FEW_BASES = "as fast as chains through {} bases allow"
     OWN_DESTINATIONS = "instances wait for destinations that they read: up to {} with other numbers of these"
     FEW_REGISTERS = "as fast as chains through {} registers allow"
-    EMPTIED = "while no other register of its destination's kind holds a value: {} where all do"
+    EMPTIED = "while no other register of its destination's kind holds a value: {} where several do"
     IN_FLIGHT = "as fast as registers for what is in flight allow: {:.2f} with an index, for a cycle more"
 
     EXCEPTIONS = "floating-point exceptions raised: {}"

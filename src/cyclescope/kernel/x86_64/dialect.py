@@ -22,7 +22,7 @@ from cyclescope.kernel.x86_64.chains import X86ChainBuilder
 from cyclescope.kernel.x86_64.cycles import X86CycleBuilder
 from cyclescope.kernel.x86_64.division import SlowDivision, X86DivisionStreams, X86IntegerDivision
 from cyclescope.kernel.x86_64.helpers.links import X86Helpers
-from cyclescope.kernel.x86_64.registers import MASK_ONES, X86RegisterRoles
+from cyclescope.kernel.x86_64.registers import MASK_ONES, MASKS, X86RegisterRoles
 from cyclescope.kernel.x86_64.special import SpecialBuilder, unmeasurable
 from cyclescope.kernel.x86_64.streams import X86StreamBuilder
 from cyclescope.kernel.x86_64.values import (
@@ -193,7 +193,7 @@ class X86Dialect:
         if domain(form.operands[position].cls) != "k":
             return b""
         masked = "masked" in form.attributes
-        free = [n for n in range(8) if ("k", n) not in kept or (masked and n == MASK_ONES)]
+        free = [n for n in range(MASKS) if ("k", n) not in kept or (masked and n == MASK_ONES)]
         return b"".join(self.helpers.mask_zero(number).code for number in free)
 
     def vector_level(self, form: InstructionForm) -> int:

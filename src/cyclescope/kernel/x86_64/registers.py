@@ -21,7 +21,7 @@ CONSTANT, TEMPORARY = 12, 9  # a value that never changes; scratch of helper ins
 NARROW_BASE = 7  # RDI: base where no REX prefix is possible
 VECTOR_ONES, VECTOR_ZERO, VECTOR_CONSTANT = 15, 14, 13  # helpers' all-ones, zero, form's value
 VECTOR_INDICES = (7, 6)  # index registers of gathers and scatters in latency chains
-MASK_ONES = 7
+MASK_ONES, MASKS = 7, 8
 _FRAME, _RSI, _RDI = 5, 6, 7  # RBP, and what string instructions have for addresses
 POINTERS = PointerRegisters(
     STACK, (BASE, ALIAS, _RSI, _RDI), (STACK, _FRAME, _RDI, _RSI, BASE), (_FRAME,)

@@ -21,7 +21,7 @@ from cyclescope.kernel.kernel import CANARY, LONG
 from cyclescope.kernel.stream import LENGTHS, MAXIMUM, UPDATES, Stream
 from cyclescope.kernel.x86_64.helpers.links import X86Helpers
 from cyclescope.kernel.x86_64.operands import ADDRESS_REGISTERS
-from cyclescope.kernel.x86_64.registers import ALIAS, X86RegisterRoles, physical
+from cyclescope.kernel.x86_64.registers import ALIAS, MASKS, X86RegisterRoles, physical
 
 
 class X86StreamBuilder:
@@ -168,7 +168,16 @@ class X86StreamBuilder:
         same = self._same_register()
         if same is not None:
             result.append(same)
-        return result
+        setup = self._emptied(uses)
+        return [msgspec.structs.replace(one, setup=setup) for one in result] if setup else result
+
+    def _emptied(self, uses: list[Use]) -> bytes:
+        """What takes the values of masks that nobody uses, of a form that writes masks."""
+        masks = [n for n, s in enumerate(self.slots) if self.form.operands[s.operand].cls == "K"]
+        written = [op for op in self.form.operands if op.cls == "K" and op.write and not op.read]
+        used = {use.registers[place] for use in uses for place in masks}
+        free = (n for n in range(MASKS) if n not in used) if written else ()
+        return b"".join(self.helpers.mask_zero(number).code for number in free)
 
     def _stream(self, variant: str, uses: list[Use]) -> Stream:
         items: list[Use | Instruction] = []

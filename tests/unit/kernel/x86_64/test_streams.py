@@ -259,3 +259,22 @@ def test_a_mask_that_zeroes_is_no_source_of_an_idiom(planner, table, name, asked
     found = [e.kernel.body for e in planner.throughput(table[name]) if e.variant == "same register"]
     assert len(found) == asked
     assert all({one.registers[0] for one in body} == set(body[0].registers[-2:]) for body in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [
+        ("VPTESTNMD (K, YMM, YMM)", {1, 2, 3, 4, 5}),
+        ("VPTESTNMD (K, K, YMM, YMM)", {1, 2, 3, 4, 5, 7}),
+        ("KADDB (K, K, K)", {1, 2, 3, 4, 5, 6, 7}),
+        ("VPADDD_Z (YMM, K, YMM, YMM)", None),  # writes none
+        ("VGATHERDPS (YMM, K, VSIB_YMM)", None),  # reads what it writes
+    ],
+)
+def test_masks_that_nobody_uses_hold_no_value(planner, table, name, held):
+    """What is in flight has those: how many there are depends on what else the core runs."""
+    zero = [planner.dialect.helpers.mask_zero(number).code for number in range(8)]
+    for experiment in planner.throughput(table[name]):
+        if experiment.variant.startswith(("plain x", "unrolled", "indexed")) and experiment.count >= 8:
+            emptied = {number for number in range(8) if zero[number] in experiment.kernel.setup}
+            assert emptied == (set(range(8)) - held if held else set())
