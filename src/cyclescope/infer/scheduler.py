@@ -25,7 +25,14 @@ from cyclescope.model.facts import SCHEDULER, Fact
 from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Scheduler, Wakeup, Writeback
 from cyclescope.model.ports import even_throughput, port_throughput
 from cyclescope.probe.code import Assembler
-from cyclescope.probe.core.scheduler import CHAINED, VECTOR_ADDED, of_form, scheduler_cases, vector_cases
+from cyclescope.probe.core.scheduler import (
+    CHAINED,
+    LATE,
+    VECTOR_ADDED,
+    of_form,
+    scheduler_cases,
+    vector_cases,
+)
 from cyclescope.probe.question import Point
 
 _FAR = 8.0  # nats: readings that no way comes near tell of something else
@@ -88,8 +95,11 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
     if len(sure) < _FEWEST or not machine.ports:
         return NOT_TOLD
     try:
-        told = _likeliest(machine, sure, table, ways(machine, table.isa))
+        early = {subject: fact for subject, fact in sure.items() if not subject.startswith(LATE)}
+        told = _likeliest(machine, early, table, ways(machine, table.isa))
         found = told or Scheduling(IDEAL)
+        found = _likeliest(machine, early, table, [found, *with_blur(found, machine.core.width)]) or found
+        found = _likeliest(machine, sure, table, [found, *with_one_result(found)]) or found
         writing = [found, *with_writeback(found, _of_additions(machine, table.isa))]
         found = _likeliest(machine, sure, table, writing) or found
         found = _likeliest(machine, sure, table, [found, *with_crossing(found)]) or found
@@ -139,6 +149,25 @@ def with_crossing(way: Scheduling) -> list[Scheduling]:
     if way.writeback is None:
         return []
     return [msgspec.structs.replace(way, writeback=msgspec.structs.replace(way.writeback, crossing=True))]
+
+
+def with_blur(way: Scheduling, width: float) -> list[Scheduling]:
+    """A way that wakes up readers early and does not know exactly which operations are the oldest.
+
+    What is dispatched in a cycle is alike at the least.
+    """
+    if way.wakeup is None:
+        return []
+    powers = (1 << bits for bits in range(int(limits.BLUR.most).bit_length()))
+    some = [power for power in powers if power >= width]
+    return [msgspec.structs.replace(way, wakeup=msgspec.structs.replace(way.wakeup, blur=n)) for n in some]
+
+
+def with_one_result(way: Scheduling) -> list[Scheduling]:
+    """A way whose ports are got in vain by what would write a second result in a cycle."""
+    if way.wakeup is None:
+        return []
+    return [msgspec.structs.replace(way, wakeup=msgspec.structs.replace(way.wakeup, one_result=True))]
 
 
 def with_turns(way: Scheduling, machine: MachineModel, isa: str) -> list[Scheduling]:

@@ -217,8 +217,8 @@ def _wakeup_problems(wakeup: Wakeup, port_count: int) -> Iterator[str]:
         return
     for cluster in wakeup.clusters:
         yield from _port_problems("core.wakeup: clusters", cluster, port_count)
-    ports = [port for cluster in wakeup.clusters for port in cluster]
-    if ports and sorted(ports) != sorted(wakeup.ports):
+    yield from _outside("core.wakeup: blur", wakeup.blur, limits.BLUR)
+    if wakeup.clusters and sorted(sum(wakeup.clusters, ())) != sorted(wakeup.ports):
         yield "core.wakeup: clusters: every one of its ports has to be in one of them"
 
 

@@ -40,6 +40,7 @@ LENGTHS = 15  # of instructions
 EVENNESS = Range(0, 1)  # share of a way; 1/8 on a Zen 4
 NOPS = Range(0, 16)  # in a slot: 2
 PATIENCE = Range(0, 7)  # cycles, 4 on a Zen 4: longer than results of operations that are dealt out are apart
+BLUR = Range(0, 64)  # instructions; 16 on a Zen 5: an operation is not taken for one of some cycles later
 QUEUE = Range(8, 128)  # entries in front of half of the vector ports, 32 on a Zen 4
 CYCLES = Range(0, 1e6)  # 4103; what takes a quarter of a millisecond is no instruction but a trap
 BUSY = Range(1e-6, 1e6)  # cycles, micro-operations, and both multiplied; 0 is none

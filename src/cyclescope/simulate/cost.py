@@ -347,7 +347,9 @@ def _work(
         if is_store or (passes and every == memory):  # nothing waits for what only stores
             copy = Work(0, 1, 0 if passes else memory, late)
         elif units.results and not is_load and ends.writes_register:
-            copy = msgspec.structs.replace(copy, result=result_of(op, cost, units.results))
+            alone = len(operations) == 2 and loads  # beside its load
+            usual = round(latencies.own) if alone else result_of(op, cost, units.results)
+            copy = msgspec.structs.replace(copy, result=usual)
             if units.brings(ends.form, op, operations):
                 copy = msgspec.structs.replace(copy, result=BROUGHT)
         copies = _copies(op, copy, len(operations))

@@ -71,7 +71,9 @@ class Layout(msgspec.Struct, frozen=True):
     of the `single` ports gets one operation at most in a cycle, and each of the `writing` ports writes one
     result: while an operation would write another one, younger ones start before it in `patience` cycles.
     `ahead` says that single ports are chosen so that most of a cycle's next operations find one, too. The
-    `rotating` ports take operations in turn, however many each of them got.
+    `rotating` ports take operations in turn, however many each of them got. By up to `blur` instructions an
+    older operation may be taken for a younger one. Each of the `losing` ports writes one result in a cycle:
+    what would write another one has got it in vain, where ports are chosen at the start.
     """
 
     width: float
@@ -89,6 +91,8 @@ class Layout(msgspec.Struct, frozen=True):
     patience: int = 0
     ahead: bool = False
     rotating: int = 0
+    blur: int = 0
+    losing: int = 0
 
     def words(self) -> array[int]:
         """The layout as the engine reads it. Raises UsageError for what it cannot be."""
@@ -101,7 +105,7 @@ class Layout(msgspec.Struct, frozen=True):
             self.store_buffer, int(self.in_order), BINDINGS.index(self.policy), self.ports, len(self.queues),
             _signed(self.announcing), len(self.clusters), _signed(self.single),
             _signed(self.writing), self.patience, int(self.ahead),
-            _signed(self.rotating),
+            _signed(self.rotating), self.blur, _signed(self.losing),
         ]  # fmt: skip
         for ports, entries in self.queues:
             words += [_signed(ports), entries]

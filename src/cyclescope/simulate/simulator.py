@@ -268,7 +268,8 @@ def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
         tuple(map(_set, core.wakeup.clusters)) if core.wakeup else (), _set(core.single),
         _set(core.writeback.ports) if core.writeback else 0,
         core.writeback.patience if core.writeback else 0, core.ahead,
-        _set(core.rotating),
+        _set(core.rotating), core.wakeup.blur if core.wakeup else 0,
+        _set(core.wakeup.ports) if core.wakeup and core.wakeup.one_result else 0,
     )  # fmt: skip
 
 

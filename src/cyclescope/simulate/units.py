@@ -34,7 +34,8 @@ class Units(msgspec.Struct, frozen=True):
         """Those of a machine."""
         roles = instruction_set(machine.isa).roles
         loads, stores = (roles.load, *roles.loads), (roles.store, *roles.stores)
-        results = usual_results(machine.forms.values()) if machine.core.writeback else {}
+        counts = machine.core.writeback or (machine.core.wakeup and machine.core.wakeup.one_result)
+        results = usual_results(machine.forms.values()) if counts else {}
         writeback = machine.core.writeback
         crossed = writeback.ports if writeback and writeback.crossing else ()
         return cls(_port_sets(machine, loads), _port_sets(machine, stores), results, crossed)

@@ -168,6 +168,17 @@ def test_early_announcement_is_told_from_ports_chosen_late_or_at_the_start(skyla
     assert scheduling_of(skylake, read(skylake, table, IDEAL), table) == NOT_TOLD
 
 
+def test_blurred_ages_and_results_that_are_lost_are_told(skylake, table):
+    ports = with_wakeup(skylake).ports
+    for way in (
+        Scheduling(IDEAL, Wakeup(ports, blur=16)),
+        Scheduling(IDEAL, Wakeup(ports, blur=16, one_result=True)),
+    ):
+        cycles = predicted(skylake, table, way)
+        facts = [Fact(SCHEDULER, name, CoreAnswer.VALUE, value, 0.01) for name, value in cycles.items()]
+        assert scheduling_of(skylake, facts, table) == way
+
+
 def test_a_noisy_core_that_announces_early_is_found(skylake, table):
     early = with_wakeup(skylake)
     core = msgspec.structs.replace(skylake.core, wakeup=early)

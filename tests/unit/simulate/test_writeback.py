@@ -66,6 +66,9 @@ def test_younger_operations_start_before_one_that_waits_in_as_many_cycles_as_it_
     """The third finds no room in cycles 3 and 4; the fourth could start in cycle 4."""
     layout = msgspec.structs.replace(PORT, patience=patience)
     assert issued(layout, LONG, LONG, SHORT, LONG) == starts
+    lost = msgspec.structs.replace(PORT, policy=IDEAL, writing=0, losing=1)  # it has got its port in vain
+    assert issued(lost, LONG, LONG, SHORT, LONG) == [1, 2, 5, 6]
+    assert issued(msgspec.structs.replace(lost, losing=0), LONG, LONG, SHORT, LONG) == [1, 2, 3, 4]
 
 
 def test_a_loop_with_results_that_wait_comes_again():

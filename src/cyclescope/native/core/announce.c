@@ -14,46 +14,80 @@ static int is_announcing(const struct run *r, uint64_t ports)
     return 1;
 }
 
-/* When a result is there if what was announced comes, UNKNOWN where it was not. */
-static int64_t expected_at(const struct run *r, const struct value *value)
-{
-    return value->at == UNKNOWN && value->announced ? r->now * ONE : value->at;
-}
-
-/* Whether all that an operation waits for is there or announced by the next cycle. */
-static int is_due(struct run *r, int64_t slot, int32_t o)
+/* When an operation could start if what was announced comes; UNKNOWN where something was not, or a load that it
+ * belongs to has not begun. */
+static int64_t due_at(struct run *r, int64_t slot, int32_t o)
 {
     const struct instance *i = &r->instances[slot];
     const struct instruction *ins = &r->p->body[i->index];
     const struct operation *form = &ins->form->operation[o];
-    int64_t first = r->head + ((slot - r->head) & r->mask) - i->index;
+    int64_t due = (i->dispatched + 1) * ONE, first = sequence_of(r, slot) - i->index;
+    for (int32_t other = 0; ins->form->early && !form->early && other < ins->form->operations; other++)
+        if (ins->form->operation[other].early && operations_of(r, slot)[other].issued == NONE)
+            return UNKNOWN;
     for (int32_t l = 0; l < ins->links; l++) {
         const struct link *link = &r->p->links[ins->first_link + l];
         int64_t from = first + link->producer - (int64_t)link->distance * r->p->count;
         if (from < r->head || form->after[link->source] == NEVER)
             continue;
-        int64_t at = expected_at(r, &values_of(r, from & r->mask)[link->target]);
-        if (at == UNKNOWN || at + form->after[link->source] > (r->now + 1) * ONE)
-            return 0;
+        const struct value *value = &values_of(r, from & r->mask)[link->target];
+        if (value->at == UNKNOWN && !value->announced)
+            return UNKNOWN;
+        if (value->at == UNKNOWN && r->now * ONE + form->after[link->source] > due)
+            due = r->now * ONE + form->after[link->source];
     }
-    return !ins->form->early || form->early;
+    for (int32_t s = 0; s < ins->form->sources; s++) {
+        int64_t from = start_of(&arrivals_of(r, slot)[s], (i->dispatched + 1) * ONE);
+        if (form->after[s] != NEVER && from + form->after[s] > due)
+            due = from + form->after[s];
+    }
+    return due;
 }
 
-/* An operation that waits asks for a port in the next cycle if all its sources are announced. */
+/* An operation that waits asks for a port, from the next cycle on at the earliest, when all its sources are there
+ * or announced. */
 void hope(struct run *r, int64_t slot, int32_t o)
 {
     struct pending *op = &operations_of(r, slot)[o];
     if (op->early || op->issued != NONE || !op->waits || !is_announcing(r, r->p->masks[op->class]))
         return;
-    if (!is_due(r, slot, o))
+    int64_t due = due_at(r, slot, o), ahead = due == UNKNOWN ? WHEEL : in_cycles(due) - 1 - r->now;
+    int32_t place = (int32_t)(slot * r->p->most_operations + o);
+    if (ahead >= WHEEL)
         return;
+    if (ahead > 0) {
+        int32_t *bucket = &r->hoping_later[(r->now + ahead) % WHEEL];
+        op->early = LATER;
+        op->next_later = *bucket;
+        *bucket = place;
+        return;
+    }
     op->early = HOPING;
-    r->hoping[r->hopes++] = (int32_t)(slot * r->p->most_operations + o);
+    r->hoping[r->hopes++] = place;
 }
 
-static void push(struct run *r, const struct pending *op, uint64_t key)
+/* What was too early to hope before does so now. */
+static void hope_now(struct run *r)
 {
-    if (heap_push(&r->core->heaps[op->class], key))
+    int32_t place = r->hoping_later[r->now % WHEEL];
+    r->hoping_later[r->now % WHEEL] = NONE;
+    while (place != NONE) {
+        struct pending *op = &r->operations[place];
+        int32_t next = op->next_later;
+        op->early = 0;
+        hope(r, place / r->p->most_operations, place % r->p->most_operations);
+        place = next;
+    }
+}
+
+/* An operation asks for a port from now on: the oldest first, as far as it is known which those are. */
+void ask(struct run *r, int64_t slot, int32_t o)
+{
+    const struct pending *op = &operations_of(r, slot)[o];
+    int64_t age = sequence_of(r, slot);
+    if (r->core->blur)
+        age += (int64_t)((any_number(age % SPREAD * PATTERN + r->now % PATTERN) >> 32) % (uint64_t)(r->core->blur + 1));
+    if (heap_push(&r->core->heaps[r->core->policy == IDEAL ? op->class : op->port], key_of(slot, o, age)))
         r->failed = FAILED_MEMORY;
     r->ready++;
 }
@@ -63,29 +97,35 @@ void ask_early(struct run *r)
 {
     int32_t most = r->p->most_operations;
     for (int32_t n = 0; n < r->hopes; n++) {
-        int64_t slot = r->hoping[n] / most, sequence = r->head + ((slot - r->head) & r->mask);
         struct pending *op = &r->operations[r->hoping[n]];
         op->early = !op->waits && op->ready <= r->now ? 0 : ASKING; /* what is ready asks already */
         if (op->early)
-            push(r, op, key_of(sequence, r->hoping[n] % most));
+            ask(r, r->hoping[n] / most, r->hoping[n] % most);
     }
     r->hopes = 0;
+    hope_now(r);
 }
 
 static struct pending *operation_of(struct run *r, uint64_t key)
 {
-    return &operations_of(r, (int64_t)(key >> 8) & r->mask)[key & 255];
+    return &operations_of(r, slot_of(key))[key & 255];
 }
 
-/* Whether an operation got its port too early; the port is lost for this cycle. */
+/* A port is lost for this cycle: the operation asks again in the next one. */
+void lose(struct run *r, uint64_t key, int32_t rank)
+{
+    r->busy_at[rank] = (r->now + 1) * ONE;
+    r->in_vain[r->vain++] = key;
+    r->active = 1;
+}
+
+/* Whether an operation got its port too early. */
 int is_vain(struct run *r, uint64_t key, int32_t rank)
 {
     const struct pending *op = operation_of(r, key);
     if (!op->early || (!op->waits && op->ready <= r->now))
         return 0;
-    r->busy_at[rank] = (r->now + 1) * ONE;
-    r->in_vain[r->vain++] = key;
-    r->active = 1;
+    lose(r, key, rank);
     return 1;
 }
 
@@ -94,7 +134,7 @@ void ask_again(struct run *r)
 {
     while (r->vain) {
         uint64_t key = r->in_vain[--r->vain];
-        push(r, operation_of(r, key), key);
+        ask(r, slot_of(key), (int32_t)(key & 255));
     }
 }
 

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIGURATION 15 /* numbers ahead of the queues */
+#define CONFIGURATION 17 /* numbers ahead of the queues */
 #define HEAD 8          /* numbers ahead of a template's latencies */
 
 /* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, single ports, writing
- * ports, their patience, whether it is looked ahead, rotating ports, then ports and entries per queue, then ports per
- * cluster. Only where ports are chosen at issue are there announcing ports, which are no writing ones, and
- * clusters, and single and rotating ones only where they are chosen at dispatch. */
+ * ports, their patience, whether it is looked ahead, rotating ports, by how many instructions ages are blurred, losing
+ * ports, then ports and entries per queue, then ports per cluster. Only where ports are chosen at issue are there
+ * announcing ports, which are no writing ones, clusters, blurred ages and losing ports, and single and rotating ones
+ * only where they are chosen at dispatch. */
 EXPORT struct core *core_new(const int64_t *words, int32_t count)
 {
     if (count < CONFIGURATION || words[6] < 1 || words[6] > PORTS || words[7] < 0 ||
@@ -34,6 +35,8 @@ EXPORT struct core *core_new(const int64_t *words, int32_t count)
     core->patience = (int32_t)words[12];
     core->ahead = words[13] != 0;
     core->rotating = core->policy == IDEAL ? 0 : (uint64_t)words[14];
+    core->blur = core->policy == IDEAL ? (int32_t)words[15] : 0;
+    core->losing = core->policy == IDEAL && !core->in_order ? (uint64_t)words[16] & ~core->writing : 0;
     for (int32_t n = 0; n < core->clusters; n++)
         core->cluster[n] = (uint64_t)words[CONFIGURATION + 2 * core->queues + n];
     for (int32_t q = 0; q < core->queues; q++) {
@@ -77,7 +80,7 @@ static int32_t *copied(const int64_t **words, int32_t count)
     return copy;
 }
 
-/* Targets that a cycle of an operation makes: there is nothing else that they wait for. */
+/* Targets that a cycle of an operation makes, of what it waits for, a load perhaps: there is nothing else. */
 static uint32_t announced(const struct template *t, const struct operation *op)
 {
     uint32_t found = op->early || op->slack || op->cycles > ONE ? 0 : op->feeds;
@@ -85,7 +88,7 @@ static uint32_t announced(const struct template *t, const struct operation *op)
         int later = t->base[target] > ONE;
         for (int32_t s = 0; s < t->sources; s++) {
             int32_t latency = t->latency[s * t->targets + target];
-            later |= latency != NEVER && latency != ONE;
+            later |= latency != NEVER && latency != ONE + (op->after[s] == NEVER ? 0 : op->after[s]);
         }
         if (later)
             found &= ~(1u << target);

@@ -66,9 +66,10 @@ struct program {
     int32_t count, operations, link_count, class_count;
     int32_t most_sources, most_targets, most_operations, most_links;
     int fractional; /* whether some port is busy for less than a cycle */
-    uint64_t writing;     /* the core's, in ranks */
+    uint64_t writing, losing; /* the core's, in ranks */
     int32_t alone[PORTS]; /* where others are chosen at the start: the class of operations that got such a port */
     int32_t *within; /* per class: the first of its classes within clusters, NEVER where it has none */
+    int32_t *cluster; /* per class: the cluster that has all of its ports, -1 where none has */
 };
 
 struct heap {
@@ -89,6 +90,8 @@ struct core {
     int32_t patience; /* cycles in which younger operations start before one whose result finds no room */
     int32_t clusters;
     uint64_t cluster[CLUSTERS]; /* an operation that may use all of these ports gets one of the clusters */
+    uint64_t losing; /* ports that are got in vain by what would write a second result in a cycle */
+    int32_t blur; /* instructions by which an older operation may be taken for a younger one */
     struct template **templates;
     int32_t template_count, template_room;
     struct heap heaps[MOST_OPERATIONS];

@@ -1,5 +1,6 @@
 /* Operations to ports: at dispatch, or when they issue. */
 #include "run.h"
+#include <string.h>
 
 #define NEAR 5 /* operations more than the least loaded port waits for: ports with as many are left out */
 
@@ -139,14 +140,30 @@ static int32_t chosen(struct run *r, int32_t at)
     }
 }
 
-/* The class of an operation, within any of the clusters if it may use the ports of all. */
-static int32_t class_of(const struct run *r, int32_t at)
+/* Any of the clusters, but those in which by a cycle of dispatch more waited than in the emptiest one when the
+ * cycle began: what is dispatched in it is not counted yet. */
+static int32_t any_cluster(struct run *r, int64_t number)
+{
+    int32_t least = INT32_MAX, open[CLUSTERS], count = 0;
+    if (r->counted_at != r->now)
+        memcpy(r->within_before, r->within, sizeof r->within);
+    r->counted_at = r->now;
+    for (int32_t n = 0; n < r->core->clusters; n++)
+        least = r->within_before[n] < least ? r->within_before[n] : least;
+    for (int32_t n = 0; n < r->core->clusters; n++)
+        if ((r->within_before[n] - least) * (int64_t)ONE <= r->core->width)
+            open[count++] = n;
+    return open[(any_number(number) >> 32) % (uint64_t)count];
+}
+
+/* The class of an operation, within one of the clusters if it may use the ports of all. */
+static int32_t class_of(struct run *r, int32_t at)
 {
     int32_t class = r->p->classes[at], first = r->p->within[class];
     if (first == NEVER)
         return class;
     int64_t number = r->tail % SPREAD * MOST_OPERATIONS + at - r->p->body[r->position].first_operation;
-    return first + (int32_t)((any_number(number) >> 32) % (uint64_t)r->core->clusters);
+    return first + any_cluster(r, number);
 }
 
 /* The least loaded of the ports that write one result in a cycle; 0 where none has room in its queue. */
@@ -174,6 +191,8 @@ static int bind_one(struct run *r, int32_t at, struct pending *op)
 
 static void count(struct run *r, const struct pending *op, int32_t change)
 {
+    if (r->core->clusters && r->p->cluster[op->class] != NONE)
+        r->within[r->p->cluster[op->class]] += change;
     if (op->queue != NONE)
         r->queued[op->queue] += change;
     if (op->port != NONE)
@@ -219,7 +238,7 @@ int bind_all(struct run *r, int64_t sequence)
 /* Starts an operation on a port. */
 void start(struct run *r, uint64_t key, int32_t rank)
 {
-    int64_t sequence = (int64_t)(key >> 8), slot = sequence & r->mask;
+    int64_t slot = slot_of(key), sequence = sequence_of(r, slot);
     int32_t o = (int32_t)(key & 255), port = r->p->port_of[rank];
     struct instance *i = &r->instances[slot];
     const struct instruction *ins = &r->p->body[i->index];
@@ -288,11 +307,21 @@ static int assign(struct match *m, uint64_t key, uint64_t ports, uint64_t *seen)
     return 0;
 }
 
+/* Whether the result of an operation would come together with another one of its port, which is lost then. */
+static int is_in_the_way(struct run *r, uint64_t key, int32_t rank)
+{
+    const struct instruction *ins = &r->p->body[r->instances[slot_of(key)].index];
+    if (!(r->p->losing >> rank & 1) || takes_result(r, rank, ins->form->operation[key & 255].result))
+        return 0;
+    lose(r, key, rank);
+    return 1;
+}
+
 static void start_all(struct run *r, const struct match *m)
 {
     for (uint64_t left = m->taken; left; left &= left - 1) {
         int32_t rank = __builtin_ctzll(left);
-        if (!is_vain(r, m->key[rank], rank))
+        if (!is_vain(r, m->key[rank], rank) && !is_in_the_way(r, m->key[rank], rank))
             start(r, m->key[rank], rank);
     }
 }
@@ -356,7 +385,7 @@ static int match_in_order(struct run *r, struct match *m, int64_t sequence)
         uint64_t ports = r->p->ports[ins->first_operation + o], seen = 0;
         if (r->core->policy != IDEAL)
             ports = 1ull << ops[o].port;
-        if (ops[o].waits || ops[o].ready > r->now || !assign(m, key_of(sequence, o), ports, &seen))
+        if (ops[o].waits || ops[o].ready > r->now || !assign(m, key_of(slot, o, sequence), ports, &seen))
             return 0;
     }
     return 1;
@@ -385,8 +414,7 @@ void issue(struct run *r)
         while (r->ready && issue_ideal(r) && r->p->fractional)
             ;
     }
-    if (r->core->announcing)
-        ask_again(r);
+    ask_again(r);
 }
 
 /* The first cycle after this one in which a busy port is free, UNKNOWN where none is busy. */

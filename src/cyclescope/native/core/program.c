@@ -20,6 +20,7 @@ void program_free(struct program *p)
     free(p->masks);
     free(p->ports);
     free(p->within);
+    free(p->cluster);
 }
 
 static int32_t larger(int32_t a, int32_t b)
@@ -224,6 +225,12 @@ static int divide(struct program *p, const struct core *core)
         for (int32_t n = 0; n < core->clusters; n++)
             p->masks[p->class_count++] = p->masks[c] & ~(all & ~ranked(core->cluster[n], p, core->ports));
     }
+    for (int32_t c = 0; c < p->class_count; c++) {
+        p->cluster[c] = -1;
+        for (int32_t n = 0; n < core->clusters; n++)
+            if (!(p->masks[c] & all & ~ranked(core->cluster[n], p, core->ports)) && p->masks[c] & all)
+                p->cluster[c] = n;
+    }
     return 0;
 }
 
@@ -231,6 +238,7 @@ static int divide(struct program *p, const struct core *core)
 static int single_out(struct program *p, const struct core *core)
 {
     p->writing = ranked(core->writing, p, core->ports);
+    p->losing = ranked(core->losing, p, core->ports);
     for (uint64_t left = core->policy == IDEAL ? p->writing : 0; left; left &= left - 1) {
         p->alone[__builtin_ctzll(left)] = class_of(p, left & -left);
         if (p->class_count > MOST_OPERATIONS)
@@ -265,7 +273,8 @@ int program_build(struct program *p, const struct core *core, const int32_t *wor
     p->masks = array(p->operations * (1 + core->clusters) + PORTS, sizeof *p->masks);
     p->ports = array(p->operations, sizeof *p->ports);
     p->within = array(p->operations, sizeof *p->within);
-    if (!p->classes || !p->masks || !p->ports || !p->within)
+    p->cluster = array(p->operations * (1 + core->clusters), sizeof *p->cluster);
+    if (!p->classes || !p->masks || !p->ports || !p->within || !p->cluster)
         return FAILED_MEMORY;
     if (core->policy == IDEAL)
         rank_ports(p, core, p->port_of);

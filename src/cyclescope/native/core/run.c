@@ -126,10 +126,13 @@ static void dispatch(struct run *r)
 
 static int64_t next_wake(const struct run *r)
 {
-    for (int64_t cycle = r->now + 1; cycle < r->now + WHEEL; cycle++)
+    for (int64_t cycle = r->now + 1; cycle < r->now + WHEEL; cycle++) {
+        if (r->hoping_later[cycle % WHEEL] != NONE)
+            return cycle;
         for (int32_t place = r->wheel[cycle % WHEEL]; place != NONE; place = r->operations[place].next)
             if (r->operations[place].ready == cycle)
                 return cycle;
+    }
     for (int32_t bucket = 0; bucket < WHEEL; bucket++)
         if (r->wheel[bucket] != NONE)
             return r->now + WHEEL;
@@ -326,7 +329,7 @@ static void set_up(struct run *r)
     r->remaining = NONE;
     r->refused_at = NONE;
     for (int32_t i = 0; i < WHEEL; i++)
-        r->wheel[i] = NONE;
+        r->wheel[i] = r->hoping_later[i] = NONE;
     memset(r->turn, PORTS - 1, sizeof r->turn);
     for (int32_t rank = 0; rank < core->ports; rank++) {
         r->queue_of[rank] = NONE;

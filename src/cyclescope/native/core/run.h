@@ -6,8 +6,9 @@
 
 #define WHEEL 1024 /* cycles ahead that a wake-up is found at once */
 #define NONE (-1)
+#define SLOT_BITS 24 /* of the ring: it has room for all that a buffer of unlimited size holds */
 
-enum { HOPING = 1, ASKING }; /* for a port, in the next cycle or in this one */
+enum { HOPING = 1, ASKING, LATER }; /* for a port, in the next cycle, in this one or in later ones */
 
 /* An instruction in flight. */
 struct instance {
@@ -23,11 +24,12 @@ struct pending {
     int64_t issued; /* cycle, or NONE */
     int32_t waits;  /* links that it still waits for */
     int32_t class;  /* of ports, within its cluster where it has one */
-    int32_t early;  /* HOPING or ASKING: its sources were announced and are not there, else 0 */
+    int32_t early;  /* HOPING, ASKING or LATER: its sources were announced and are not there, else 0 */
     int32_t port, queue; /* rank; NONE where not bound */
     int32_t last;        /* the source that it waited for last, NONE where it is ready at dispatch */
     int32_t refused;     /* cycles in which its port could not have written its result */
     int32_t next;        /* in the same bucket of the wheel */
+    int32_t next_later;  /* in the same bucket of those that hope later */
 };
 
 struct value {
@@ -67,6 +69,8 @@ struct run {
     int32_t queue_of[PORTS];
     uint8_t turn[MOST_OPERATIONS]; /* round robin: the last port by class */
     int32_t before[PORTS];         /* grouped: operations that waited when the cycle began */
+    int32_t within[CLUSTERS], within_before[CLUSTERS]; /* operations that wait in a cluster, and did then */
+    int64_t counted_at;
     int32_t used[PORTS];           /* the same: operations that were bound in this cycle */
     int64_t grouped_at;
     uint64_t idle; /* in turn: ports for which no operation waited when the cycle began */
@@ -85,13 +89,18 @@ struct run {
     struct value *values;
     struct arrival *arrivals; /* per source of an instance */
     int32_t *next_reader;
-    int32_t wheel[WHEEL];
+    int32_t wheel[WHEEL], hoping_later[WHEEL];
 };
 
-/* Keys order operations by age and find them again. */
-static inline uint64_t key_of(int64_t sequence, int32_t operation)
+/* Keys order operations by age, which may be blurred, and find them again by their slots. */
+static inline uint64_t key_of(int64_t slot, int32_t operation, int64_t age)
 {
-    return (uint64_t)sequence << 8 | (uint32_t)operation;
+    return (uint64_t)age << (SLOT_BITS + 8) | (uint64_t)slot << 8 | (uint32_t)operation;
+}
+
+static inline int64_t slot_of(uint64_t key)
+{
+    return (int64_t)(key >> 8 & ((1 << SLOT_BITS) - 1));
 }
 
 static inline int64_t in_cycles(int64_t parts)
@@ -124,6 +133,11 @@ static inline uint32_t live_of(const struct run *r, int64_t slot)
     return r->p->body[r->instances[slot].index].live;
 }
 
+static inline int64_t sequence_of(const struct run *r, int64_t slot)
+{
+    return r->head + ((slot - r->head) & r->mask);
+}
+
 /* When computing with a source could begin at the earliest, for an instruction that `first` begins. */
 static inline int64_t start_of(const struct arrival *arrival, int64_t first)
 {
@@ -152,11 +166,14 @@ int32_t next_in_turn(struct run *r, uint64_t ports);
 /* writeback.c: ports that write one result in a cycle */
 void issue_writing(struct run *r, int32_t port, int32_t queue);
 uint64_t results_of(const struct run *r, int32_t port);
+int takes_result(struct run *r, int32_t port, int32_t after);
 
 /* announce.c: results that are announced before they are there */
 void hope(struct run *r, int64_t slot, int32_t o);
 void announce(struct run *r);
 void ask_early(struct run *r);
+void ask(struct run *r, int64_t slot, int32_t o);
+void lose(struct run *r, uint64_t key, int32_t rank);
 int is_vain(struct run *r, uint64_t key, int32_t rank);
 void ask_again(struct run *r);
 

@@ -88,7 +88,7 @@ uint64_t fingerprint(struct run *r)
     uint64_t hash = mix(mix(r->tail - r->head, r->position), r->remaining);
     for (int32_t rank = 0; rank < r->core->ports; rank++)
         hash = mix(hash, ahead(r->busy_at[rank], now_at));
-    for (uint64_t left = r->p->writing; left; left &= left - 1)
+    for (uint64_t left = r->p->writing | r->p->losing; left; left &= left - 1)
         hash = mix(hash, (int64_t)results_of(r, __builtin_ctzll(left)));
     if (r->core->policy == ROUND_ROBIN)
         for (int32_t c = 0; c < r->p->class_count; c++)
@@ -99,8 +99,10 @@ uint64_t fingerprint(struct run *r)
         hash = mix_shares(hash, r);
     if (r->core->rotating)
         hash = mix_turns(hash, r);
-    if (r->core->clusters)
+    if (r->core->clusters || r->core->blur)
         hash = mix(hash, r->tail % SPREAD);
+    if (r->core->blur)
+        hash = mix(hash, r->now % PATTERN);
     for (int64_t sequence = r->head; sequence < r->tail; sequence++) {
         int64_t slot = sequence & r->mask;
         const struct instance *i = &r->instances[slot];

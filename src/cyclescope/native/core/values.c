@@ -102,8 +102,12 @@ void load(struct run *r, int64_t slot, const struct operation *early, int64_t la
             arrivals[s].late = late;
     struct pending *ops = operations_of(r, slot);
     for (int32_t o = 0; o < form->operations; o++)
-        if (!form->operation[o].early && !--ops[o].waits)
-            schedule(r, slot, o);
+        if (!form->operation[o].early) {
+            if (!--ops[o].waits)
+                schedule(r, slot, o);
+            else if (r->core->announcing)
+                hope(r, slot, o);
+        }
     feed(r, slot, early->feeds, 0);
 }
 
@@ -206,11 +210,7 @@ void wake(struct run *r)
             r->asked[r->asking++] = place;
         if (op->early == ASKING)
             continue;
-        int64_t slot = place / most, sequence = r->head + ((slot - r->head) & r->mask);
-        int32_t queue = r->core->policy == IDEAL ? op->class : op->port;
-        if (heap_push(&r->core->heaps[queue], key_of(sequence, place % most)))
-            r->failed = FAILED_MEMORY;
-        r->ready++;
+        ask(r, place / most, place % most);
     }
     *bucket = kept;
 }

@@ -4,7 +4,7 @@
 #define RESULTS 64 /* cycles ahead that a port knows when it writes: one that comes later finds room */
 
 /* Whether a port can write the result of an operation that starts now; then it will. */
-static int takes_result(struct run *r, int32_t port, int32_t after)
+int takes_result(struct run *r, int32_t port, int32_t after)
 {
     r->results[port] = results_of(r, port);
     r->written_from[port] = r->now;
@@ -30,7 +30,7 @@ void issue_writing(struct run *r, int32_t port, int32_t queue)
     int32_t waiting = 0;
     while (heap->count && waiting < RESULTS && r->busy_at[port] < (r->now + 1) * ONE) {
         uint64_t key = heap->keys[0];
-        int64_t slot = (int64_t)(key >> 8) & r->mask;
+        int64_t slot = slot_of(key);
         struct pending *op = &operations_of(r, slot)[key & 255];
         if (takes_result(r, port, r->p->body[r->instances[slot].index].form->operation[key & 255].result)) {
             r->ready--;
