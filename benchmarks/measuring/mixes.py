@@ -2,8 +2,8 @@
 
 The mixes are drawn by a seed and were in no experiment. They are predicted from the resources of a
 measured model, from its ports, by the simulated core of that model, and by llvm-mca with LLVM's model of this
-microarchitecture. The same
-instructions measured in another order show how much no such prediction can know.
+microarchitecture. The same instructions measured in another order show how much no prediction from counts can
+know.
 """
 
 from __future__ import annotations
@@ -85,10 +85,21 @@ def analysed(cpu: str, mixes: Sequence[Mix]) -> list[float | None]:
 
 
 def simulated(model: MachineModel, mixes: Sequence[Mix]) -> list[float | None]:
-    """Cycles of each mix on the simulated core of a model that has costs of all of its forms."""
+    """Cycles of each mix on the simulated core of a model that has costs of all of its forms.
+
+    Resources that it does not know, as units without ports and halves of those for memory, count as well.
+    """
     simulator = Simulator(model, model.core.binding or IDEAL)
-    kernels = [(kernel(mix), repetitions(mix)) for mix in mixes]
-    return [simulator.run(one.body, one.state).cycles / times for one, times in kernels]
+    core = msgspec.structs.replace(model.core, wakeup=None, evenness=0.0)
+    rest = msgspec.structs.replace(model, core=core)
+    return [
+        max(_steady(simulator, mix), (resource_throughput(rest, mix.counts) or (0.0,))[0]) for mix in mixes
+    ]
+
+
+def _steady(simulator: Simulator, mix: Mix) -> float:
+    one = kernel(mix)
+    return simulator.run(one.body, one.state).cycles / repetitions(mix)
 
 
 def predictions(model: MachineModel, cpu: str, mixes: Sequence[Mix]) -> Predictions:

@@ -25,7 +25,16 @@ from benchmarks.lib.mixing import (
     pools,
     waits,
 )
-from benchmarks.measuring.mixes import PORTS, RESOURCES, Row, measure, predictions, summary, worst
+from benchmarks.measuring.mixes import (
+    PORTS,
+    RESOURCES,
+    Row,
+    measure,
+    predictions,
+    simulated,
+    summary,
+    worst,
+)
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.register import domain
 from cyclescope.kernel.state import VECTOR_EVEX512, VECTOR_LEGACY, VECTOR_VEX128, VECTOR_VEX256
@@ -175,6 +184,17 @@ def test_a_core_with_ideal_binding_is_predicted_from_its_ports(model, mixes):
     errors = [abs(p / c - 1) for p, c in zip(guesses[PORTS], cycles, strict=True) if p and c]
     assert len(errors) == len(some)
     assert fmean(errors) < 0.04
+
+
+def test_what_the_simulated_core_does_not_know_counts_beside_it(model, mixes):
+    """A unit without ports that a form keeps busy for long."""
+    mix = mixes[0]
+    cost = msgspec.structs.replace(model.forms[mix.forms[0].id], resources={"unit": 50.0})
+    slow = msgspec.structs.replace(
+        model, forms={**model.forms, mix.forms[0].id: cost}, resources={**model.resources, "unit": 1.0}
+    )
+    assert simulated(model, [mix])[0] < 50
+    assert simulated(slow, [mix]) == [50.0]
 
 
 def test_predictions_and_the_worst_are_listed(table):
