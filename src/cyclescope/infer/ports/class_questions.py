@@ -150,7 +150,7 @@ class ClassQuestions:
             usage = builder.usage(form, facts.front_end.throughputs.get(form.id))
             doubtful = usage.ports is not None and usage.confidence != HIGH and not usage.microcoded
             missed = builder.missed(form, usage) if doubtful else set()
-            for more in (0, SPARE):
+            for more in (0, SPARE) if missed else ():
                 yield from self._against(facts, [form], more, only=missed, look=2)
             waits = [*waits_among(facts, form)] if doubtful else []
             for head, flags in waits:

@@ -9,6 +9,7 @@ from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.likelihood.noise import Look, Tail, alike
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import UsageSolver
+from cyclescope.infer.ports import class_questions
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import domains
 from cyclescope.infer.ports.class_questions import ClassQuestions
@@ -68,6 +69,19 @@ def test_readings_of_forms_without_new_records_are_not_read_anew(table):
     assert after.confined[FUSED] != before.confined[FUSED]
     wider = Costs(known_classes(table, {**WIDTHS, ALU: 4}), more, before, {FUSED})
     assert wider.looks[other] != before.looks[other], "of other classes they are"
+
+
+def test_classes_that_are_not_wanted_are_not_looked_at(table, monkeypatch):
+    """Most forms of a second look want none, and those for memory few."""
+    looked_at = []
+    monkeypatch.setattr(
+        class_questions, "_touches", lambda facts, head, files: looked_at.append(head) or True
+    )
+    facts = facts_of(table, slots={FUSED: 1.0}, alone={FUSED: 1.0})
+    questions = ClassQuestions(PortPlanner(Planner(table, lambda form: True)), lambda: None, [])
+    asked = [list(questions._against(facts, [table[FUSED]], 0, only=some)) for some in ((), {ALU}, WIDTHS)]
+    assert [[q.key[2] for q in some] for some in asked] == [[], [ALU], [STORE, ALU]]
+    assert looked_at == [ALU, ALU], "the other one is of a file of its own"
 
 
 def test_a_store_that_a_load_is_not_expected_to_cost_is_asked_of_another_register_file(table):
