@@ -39,6 +39,10 @@ class Timing(Meaning):
     WITHHELD = "withheld: {}"
     FASTER_THAN_NOP = "{:.3f} cycles is faster than a NOP"
     AGAINST_LAW = "{:.2f} cycles breaks the law that a latency is at least 1"
+    BACK_SOONER = (
+        "its chain takes {:.2f} cycles less than the way back through memory alone: "
+        "beside it what was stored comes back sooner, or nothing waits for it"
+    )
     ONE_OR_NONE = "{:.2f} +-{:.2f} cycles may be one or none"
     OTHERS_WRITE = "lines are written to memory, at times that differ ({:.0f} cycles)"
     THROUGH_MEMORY = "the data go through memory, whose time varies ({:.0f} cycles)"

@@ -9,6 +9,7 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.infer.timing.choice import (
+    against_law,
     as_long_as_filled,
     best_looks,
     by_pairs,
@@ -323,7 +324,7 @@ class TimingBuilder:
             if carried and most > -ONE_CYCLE and not kept and not sure:
                 return None, doubt
             return EXACT, (Timing.INDEPENDENT_IF_COUNTED if kept else Timing.INDEPENDENT).of()
-        return None, withheld(Timing.AGAINST_LAW.of(value))
+        return None, withheld(against_law(record, value))
 
     def _is_in_every_instance(self, pair: Pair) -> bool:
         """Whether source and target are one register that the form always has: NZCV. Then sequences have the

@@ -324,6 +324,13 @@ def is_too_short(record: Record, most: float) -> bool:
     return most < LEAST_LATENCY and (most > -ONE_CYCLE or not _is_through_memory(record))
 
 
+def against_law(record: Record, value: float) -> Remark:
+    """Why there is no value where a chain takes less than its links and a cycle."""
+    if value < 0 and _is_through_memory(record):
+        return Timing.BACK_SOONER.of(-value * record.count)
+    return Timing.AGAINST_LAW.of(value)
+
+
 def is_one_or_none(record: Record, most: float, rounds: Sequence[float]) -> bool:
     """Whether a chain that is too short for a dependency may have one all the same."""
     is_one = bool(record.links) and whole(most, math.inf) == 1  # but for the noise of links

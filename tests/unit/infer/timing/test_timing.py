@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.infer.timing.builder import TimingBuilder
+from cyclescope.infer.timing.choice import against_law
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.results import EXACT, UNMEASURED, UPPER_BOUND, rounded
 from cyclescope.isa.table import load_table
@@ -281,6 +282,14 @@ def test_what_is_stored_is_not_eliminated():
     pair = {"source": "op2", "target": "op1.data"}
     found = latency("MOV (M8, R8l)", chain(1.5, variant="link", links=("v>r",), **pair), **pair)
     assert (found.max, found.cause) == (None, Cause.WITHHELD)
+
+
+def test_a_way_back_through_memory_that_takes_less_is_called_so():
+    """A law that a latency is one cycle says nothing of why: the link is what is not what it was alone."""
+    back = chain(4.0, "flags.CF", "op1.data", links=("mem>r.64",))
+    assert "7.25 cycles less than the way back through memory alone" in against_law(back, -7.25).text
+    assert against_law(chain(4.0, links=("v>r",)), -7.25).text.startswith("-7.25 cycles breaks the law")
+    assert against_law(back, 0.4).text.startswith("0.40 cycles breaks the law")
 
 
 def test_one_round_of_each_of_several_records_shows_no_state():
