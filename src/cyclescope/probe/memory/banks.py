@@ -50,6 +50,7 @@ from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdi
 
 _MOST = 0.05  # relative error: more would not tell 3 accesses a cycle from 2.5
 _QUICK = (0, 8, 32, 64)
+_FAR = (512, 4096, 65536)  # bytes: places of other lines or pages that a cache may take for one
 _POINTED = 512  # bytes from the data to where a stored pointer leads
 _OPERATION = {"x86-64": "CMP (R64, M64): h p"}  # that only flags depend on
 _ADDITION = {"x86-64": "LEA_B_D32 (R64): a p +512"}  # long, so that fetching is no limit
@@ -57,7 +58,7 @@ _PLACED_BY = f"{SOME[1:]}D"  # registers that every form takes as a base; a is w
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
-    for distance in SPACINGS if isa in PLAIN_TRANSFERS else ():
+    for distance in (*SPACINGS, *_FAR) if isa in PLAIN_TRANSFERS else ():
         for name, letters, is_load in ((loads_apart, SOME, True), (stores_apart, "a" * len(SOME), False)):
             point = _point(isa, distance, "po" * (len(letters) // 2), letters, is_load)
             yield ProbeCase(name(distance), (point,), distance in _QUICK)

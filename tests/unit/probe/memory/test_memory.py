@@ -20,6 +20,8 @@ from cyclescope.model.facts import (
     WideLoad,
     beside_stores,
     loads_and_additions,
+    loads_apart,
+    stores_apart,
     wide_loads,
     wide_stores,
 )
@@ -249,3 +251,10 @@ def test_pairs_that_a_core_may_learn_are_forwarded_where_looks_agree_about_it(su
                 RENAMING.judge(case, Readings(found, {}))
         else:
             assert RENAMING.judge(case, Readings(found, {})).answer is answer
+
+
+def test_places_of_other_pages_are_asked_for_banks():
+    """A cache may take them for one place, however far apart they are."""
+    subjects = {case.subject for case in PROBES[BANKS].cases(X86)}
+    for distance in (512, 4096, 65536):
+        assert {loads_apart(distance), stores_apart(distance)} <= subjects
