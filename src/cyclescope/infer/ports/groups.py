@@ -288,7 +288,7 @@ class LoadWidths:
             if cost > EITHER and any(ports < {*sets[head]} for ports in own):
                 yield head, cost
 
-    def of(self, form: InstructionForm, group: Mapping[str, object]) -> dict[str, float]:
+    def of(self, form: InstructionForm, group: Container[str]) -> dict[str, float]:
         """What a load costs the classes of a group for its width."""
         found = self._more.get(("v" in domains(form), _loaded(form)), {})
         return {head: cost for head, cost in found.items() if head in group}

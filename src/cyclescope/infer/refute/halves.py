@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from cyclescope.infer.refute.kinds import HELD_AT_WORST
+from cyclescope.infer.refute.kinds import HELD_AT_WORST, MOSTLY
 from cyclescope.infer.refute.planner import ORDERS
 from cyclescope.model.calibration import ENOUGH, NEAR
 from cyclescope.model.facts import MEDIUM
@@ -61,7 +61,7 @@ def _tried(mixes: Sequence[DealtMix], sets: Iterable[Collection[int]]) -> Iterat
     for plain in _possible({tuple(sorted(some)) for some in sets}):
         some = [mix for mix in mixes if any(op.ports == plain.both for ops in mix.operations for op in ops)]
         found = _told(some, plain)
-        if found.hold or found.told < ENOUGH:
+        if found.right > MOSTLY * found.told or found.told < ENOUGH:  # more are, as far as some go astray
             half = EIGHTHS // 2  # astray: dealt by chance
             parts = (msgspec.structs.replace(plain, astray=n / EIGHTHS) for n in range(half + 1))
             found = _told(some, max(parts, key=lambda one: _right(some, one)))

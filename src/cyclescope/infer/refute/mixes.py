@@ -162,9 +162,15 @@ class MixModel:
     def _dealt(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> list[DealtMix]:
         """Mixes of sure forms with what they take where forms cost others nothing beyond their operations."""
         least, _ = self._ends
-        sure = (one for one in measured if all(self.usages[form].confidence != LOW for form in one[0]))
+        sure = (one for one in measured if all(map(self.tells_halves, one[0])))
         some = ((mix, cycles, self._bound(least, mix)) for mix, cycles in sure)
         return [DealtMix(self._operations(mix), cycles, bound) for mix, cycles, bound in some if bound]
+
+    def tells_halves(self, form: str) -> bool:
+        """Whether a form is sure, and costs others nothing for its width, whichever half they are in."""
+        wide = self._builder.wide_loads
+        costs = bool(wide.heads) and bool(wide.of(self.facts.table[form], wide.heads))
+        return self.usages[form].confidence != LOW and not costs
 
     def undecided_halves(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> list[Halves]:
         """Halves of ports of which mixes do not tell whether operations go to and fro between them."""
@@ -351,7 +357,7 @@ class MixDrawer:
         """Mixes that tell whether operations go to and fro between two halves of their ports."""
         usages, kinds = self._model.usages, (halves.both, halves.second)
         sure = {name: usages[name].operations or () for name in self._model.claimed
-                if usages[name].confidence != LOW}  # fmt: skip
+                if self._model.tells_halves(name)}  # fmt: skip
         with_ports = [[n for n, ops in sure.items() if any(op.ports == k for op in ops)] for k in kinds]
         wanted = ENOUGH * MOST_FORMS // len(kinds)
         some = [self._draw.sample(names, min(wanted, len(names))) for names in with_ports]

@@ -166,3 +166,5 @@ def test_halves_of_ports_that_mixes_prove_are_in_what_is_predicted(number, cycle
     doubted = {name: msgspec.structs.replace(usage, confidence="low") for name, usage in usages.items()}
     unsure = MixModel(some._builder, doubted).fitted([(("L", "L", "V", "V"), 1.5)] * 99)
     assert unsure.halves is None, "mixes of forms whose ports are not sure tell nothing"
+    some._builder.wide_loads = SimpleNamespace(heads={"L"}, of=lambda form, heads: {"L": 1.2})
+    assert not made.tells_halves("V"), "nor do those that cost others something for their width"

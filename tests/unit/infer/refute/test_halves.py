@@ -38,6 +38,11 @@ def test_twenty_mixes_of_which_three_in_four_take_it(right, wrong, is_found):
     assert found(*two_loads(right, wrong)) == (FOUND if is_found else None)
 
 
+def test_halves_that_hold_where_some_go_astray_are_found_if_they_mostly_hold_without():
+    """Of twenty mixes twelve take what all in turn would, eight a little less."""
+    assert found(*[mix("ssv", 0.98, 0.75)] * 12, *[mix("ssv", 0.85, 0.75)] * 8).astray == 0.25
+
+
 def test_what_takes_the_same_in_any_case_tells_nothing():
     assert found(*[mix("svv", 1.0, 1.0)] * 99, *[mix("ssv", 1.0, 0.95)] * 99) is None
 
