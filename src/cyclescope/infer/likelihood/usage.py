@@ -236,8 +236,7 @@ class UsageSolver:
         """
         inside = np.array([len({*one} & {*wide}) / len(one) for one in self.sets])
         partly = np.where(inside < 1, inside, 0.0)
-        several = self._multisets @ (partly > 0) > 1
-        return np.where(several, np.ceil(self._multisets @ partly - _ROUNDING), 0.0)
+        return np.where(self._number > 1, np.ceil(self._multisets @ partly - _ROUNDING), 0.0)
 
     # --- how likely they are -----------------------------------------------------------------------
 

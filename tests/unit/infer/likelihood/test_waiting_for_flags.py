@@ -37,6 +37,16 @@ def test_what_waits_for_flags_may_take_a_port_of_two_though_the_other_would_do()
     assert level_of(likeliest(1.0, False)[0]) == HIGH
 
 
+def test_those_of_a_single_port_leave_the_others_to_what_is_ready_with_them():
+    """Two for port 0 and one for any of three cost the other two a turn."""
+    sets = {"first": (0,), "others": (1, 2), "all": (0, 1, 2)}
+    values = {"first": Look(2.0, ERROR), "others": Look(1.0, ERROR, waits=True), "all": Look(3.0, ERROR)}
+    found = UsageSolver(sets, port_sets(sets)).candidates(
+        {name: (one,) for name, one in values.items()}, 2.0, 3
+    )
+    assert level_of(explanations([found], Told(2.0, 3))[0]) == LOW
+
+
 @pytest.mark.parametrize("waits", [True, False])
 def test_what_costs_a_port_nothing_has_another_whether_it_waits_or_not(waits):
     [found, *_] = likeliest(0.0, waits)
