@@ -27,7 +27,7 @@ from cyclescope.model.ports import even_throughput, port_throughput
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.core.scheduler import (
     CHAINED,
-    LATE,
+    MADE_LATE,
     VECTOR_ADDED,
     of_form,
     scheduler_cases,
@@ -95,7 +95,7 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
     if len(sure) < _FEWEST or not machine.ports:
         return NOT_TOLD
     try:
-        early = {subject: fact for subject, fact in sure.items() if not subject.startswith(LATE)}
+        early = {subject: fact for subject, fact in sure.items() if not subject.startswith(MADE_LATE)}
         told = _likeliest(machine, early, table, ways(machine, table.isa))
         found = told or Scheduling(IDEAL)
         found = _likeliest(machine, early, table, [found, *with_blur(found, machine.core.width)]) or found

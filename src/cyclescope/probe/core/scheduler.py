@@ -18,7 +18,7 @@ from cyclescope.model.facts import IDLING, MAKING, READ_APART, READING, SCHEDULE
 from cyclescope.probe.code import written
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
 
-CHAINED, VECTOR_ADDED, LATE = "chained", "adding vectors", "late making"
+CHAINED, VECTOR_ADDED, MADE_LATE = "chained", "adding vectors", "late making"
 _READ, _MAKE, _IDLE, _PASS = READING, MAKING, IDLING, "passing"
 _SHIFT, _SHIFTED, _SHIFT_MAKE, _SLOW = "chained shift", "shift reading", "making shift", "slow making"
 _CHOOSE, _BRING = "choosing", "bringing"
@@ -31,7 +31,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
         _SHIFT: "SHL (R64, I8): {} #1", _SHIFTED: "RORX (R64, R64, I8): f {} #1",
         _SHIFT_MAKE: "RORX (R64, R64, I8): {} h #1", _SLOW: "IMUL (R64, R64, I8): {} h #3",
         _CHOOSE: "CMOVZ (R64, R64): {} h", _BRING: "PMOVMSKB (R64, XMM): {} h",
-        LATE: "PDEP (R64, R64, R64): {} h h",
+        MADE_LATE: "PDEP (R64, R64, R64): {} h h",
         VECTOR_ADDED: "VPADDD (YMM, YMM, YMM): {1} {0} h", _SHIFT_ALL: "VPSLLD (YMM, YMM, I8): {1} {0} #3",
         _MIX: "VPSHUFD (YMM, YMM, I8): {1} {0} #1", _ADD_REAL: "VADDPS (YMM, YMM, YMM): {1} {0} h",
         _TIMES: "VMULPS (YMM, YMM, YMM): {1} {0} h",
@@ -115,12 +115,12 @@ _ROUNDS: tuple[tuple[tuple[str, str], ...], ...] = (
         )
     ),
     *(  # the same of operations with the ports of shifts
-        ((LATE, "a"), *zip(many, "bcdef", strict=False))
+        ((MADE_LATE, "a"), *zip(many, "bcdef", strict=False))
         for many in (
             (_SHIFT_MAKE,),
             2 * (_SHIFT_MAKE,),
             3 * (_SHIFT_MAKE,),
-            (LATE, _SHIFT_MAKE),
+            (MADE_LATE, _SHIFT_MAKE),
             *(many * (_MAKE,) for many in (1, 2, 3, 5)),
         )
     ),
