@@ -80,8 +80,7 @@ class Request(msgspec.Struct, frozen=True):
 class Campaign:
     """Runs a request on a backend and writes a store.
 
-    `draw` is what fresh mixes are drawn with. `known` is a machine that gives ports their names where they
-    match, and nothing else.
+    Fresh mixes are drawn with `draw`. `known` is a machine that gives ports that match their names alone.
     """
 
     def __init__(
@@ -110,13 +109,14 @@ class Campaign:
         self._later = LaterLooks(backend, (), self._keep_later)
         self.found_kept = is_current(results_file(store.path), store.path)
         self._everything = Planner(table, lambda form: True)
+        self._runs = True  # the backend: when results are read, it may be closed
 
     def run(self, request: Request, conditions: dict[str, object]) -> bool:
         """Measure. Returns whether everything was finished within the budget."""
         deadline = time.monotonic() + request.budget if request.budget else math.inf
         events = self.backend.capabilities().counters[1:]  # cycles are the first, and always there
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        self._workload = Workload(request.quantities, request.facts)
+        self._workload, self._runs = Workload(request.quantities, request.facts), True
         self._ports_told = self._timed = None
         self._later = LaterLooks(self.backend, (), self._keep_later)
         self.store.begin_session(started, {**conditions, "events": events, "asked": request.told})
@@ -126,6 +126,7 @@ class Campaign:
                 self.store.forget(unasked)
                 self._ports_told = self._timed = None
             self.store.end_session()
+        self._runs = False
         return finished
 
     def _run(self, request: Request, deadline: float) -> bool:
@@ -274,9 +275,9 @@ class Campaign:
 
     def _executes(self, form: InstructionForm) -> bool:
         """Whether the CPU executes a form; found out when the store does not know."""
-        if form.id not in self._legality:
+        if self._runs and form.id not in self._legality:
             self.find_legal([form])
-        return self._legality[form.id] == "ok"
+        return self._legality.get(form.id) == "ok"
 
     def find_legal(self, forms: Iterable[InstructionForm]) -> None:
         """Run every form once that the store knows nothing of."""

@@ -218,6 +218,18 @@ def test_a_core_without_wide_vectors(table, tmp_path, missing):
     assert len(wrong) <= 0.01 * len(claimed), wrong
 
 
+def test_results_are_read_without_the_machine(table, truth, tmp_path, monkeypatch):
+    """The runner is closed then, and forms that nobody asked for need instructions that nobody tried."""
+    asked, reached = [table["IMUL (R64, R64)"], table["NOP"]], []
+    with closing(Store(tmp_path / "store.sqlite", MACHINE)) as store:
+        runner = Campaign(table, SimulatedBackend(truth), store)
+        assert runner.run(Request(tuple(asked), BOTH), {})
+        monkeypatch.setattr(runner.backend, "probe", reached.append)
+        found = {timing.id: timing.status for timing, _ in runner.readout().each()}
+    assert found["IMUL (R64, R64)"] == "ok"
+    assert reached == []
+
+
 def test_a_throughput_hides_no_latency(table, tmp_path):
     """Where a form is slower in a row than its latency, a longer chain shows the latency."""
     form = table["ROR (R64, I8)"]
