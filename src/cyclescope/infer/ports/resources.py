@@ -123,6 +123,7 @@ class ResourceView:
         self.capacities = {name: float(len(some)) for name, some in self.sets.items()} | {
             label: float(self.facts.classes.widths[name]) for name, label in self.names.items()
         }
+        self._more = ports.wide_loads.of
         self._wide = {head: ONLY_BESIDE + self.names[head] for head in ports.wide_loads.heads}
         self.capacities |= {name: self.capacities[self.names[head]] for head, name in self._wide.items()}
         self.memory = ports.memory
@@ -195,12 +196,18 @@ class ResourceView:
             found = {name: min(v, most) if name in self.sets else v for name, v in found.items()}
         return _Taken(cost, _told(found), [], [])
 
-    def _beside(self, form: str) -> dict[str, float]:
-        """What a load takes of others of these ports as it was measured, however fast it is alone."""
-        if not self._wide or not is_load(self.facts.table[form]):
+    def _beside(self, form: str, operations: tuple[Operation, ...]) -> dict[str, float]:
+        """What a load takes of others of these ports: what it was measured to, however fast it is alone, if
+        it is as wide as those that cost others a turn, and what its micro-operations take if not.
+        """
+        if not self._wide or not is_load(one := self.facts.table[form]):
             return {}
-        taken = self.facts.confined.get(form, {})
-        return {name: taken[head] for head, name in self._wide.items() if head in taken}
+        measured, counted = self.facts.confined.get(form, {}), self._counted(operations)
+        wide = self._wide.keys() & self._more(one, self._wide).keys() & measured.keys()
+        return {
+            name: measured[head] if head in wide else counted.get(self.names[head], 0.0)
+            for head, name in self._wide.items()
+        }
 
     def _used(self, form: str, cost: FormCost, measured: Mapping[str, float]) -> _Taken:
         """What micro-operations take; more of it where memory is slower, or where results come late."""
@@ -216,7 +223,7 @@ class ResourceView:
                     uneven.append((name, cycles, self._most(name, cost)))
             elif late and count and taken > count:
                 turns.append((name, taken - count))
-        return _Taken(cost, found | self._beside(form), turns, uneven)
+        return _Taken(cost, found | self._beside(form, tuple(operations)), turns, uneven)
 
     def _in_the_way(self, form: str, cost: FormCost, name: str) -> float:
         """What accesses may take of some ports with others left: ports are dealt out before any is free.

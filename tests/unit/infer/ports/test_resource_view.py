@@ -41,6 +41,7 @@ def resources(
     counts=1.0,
     looks=None,
     wide=(),
+    wider=True,
     **costs,
 ):
     operands = [SimpleNamespace(is_memory=form_reads_memory, read=True, write=False, width=64)]
@@ -57,7 +58,7 @@ def resources(
     )  # fmt: skip
     ports = SimpleNamespace(
         facts=facts, structure=Structure(7, SETS), names=tuple("0123abc"), memory=frozenset((4, 5, 6)),
-        wide_loads=SimpleNamespace(heads=frozenset(wide)),
+        wide_loads=SimpleNamespace(heads=frozenset(wide), of=lambda _, heads: heads if wider else {}),
     )  # fmt: skip
     found, capacities = with_resources(costs, ports, late, Shares(uneven, counts))
     view = ResourceView(ports, late)
@@ -125,13 +126,15 @@ def test_ports_of_memory_take_what_was_measured_up_to_the_accesses():
     assert one(slower, load=0.96, vector_load=1.98) == {"pabc": 1, "pab": 1}
 
 
-@pytest.mark.parametrize(("reads", "wide", "taken"), [
-    (True, ["load"], 2.4), (True, [], None), (False, ["load"], None),
+@pytest.mark.parametrize(("reads", "wide", "wider", "taken"), [
+    (True, ["load"], True, 2.4), (True, ["load"], False, 1), (True, [], True, None),
+    (False, ["load"], True, None),
 ])  # fmt: skip
-def test_loads_take_of_others_what_they_were_measured_to_take_beside_them(reads, wide, taken):
-    """However fast they are alone: three of these start in two cycles."""
+def test_wide_loads_take_of_others_what_they_were_measured_to_take_beside_them(reads, wide, wider, taken):
+    """However fast they are alone: three of these start in two cycles. Narrower ones take what they are."""
     cost = FormCost(1, (Operation((4, 5)),), throughput=0.5)
-    found, capacities = resources({"F": {"load": 2.4}}, form_reads_memory=reads, wide=wide, F=cost)
+    told = {"form_reads_memory": reads, "wide": wide, "wider": wider}
+    found, capacities = resources({"F": {"load": 2.4}}, **told, F=cost)
     assert found["F"].get("beside pabc") == taken
     assert capacities.get("beside pabc") == (3 if taken else None)
     assert found["F"]["pab"] == found["F"]["pabc"] == 1

@@ -41,7 +41,7 @@ def model(blind=False, beside=BESIDE, sets=SETS):
         looks=lambda form: looks.get(form, {}),
     )  # fmt: skip
     builder = SimpleNamespace(
-        wide_loads=SimpleNamespace(heads=()),
+        wide_loads=SimpleNamespace(heads=(), of=lambda *_: {}),
         facts=facts,
         structure=Structure(3, sets),
         names=tuple("0123"),

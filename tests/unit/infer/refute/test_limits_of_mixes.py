@@ -49,7 +49,7 @@ def builder_of(throughputs):
         structure=structure,
     )  # fmt: skip
     return SimpleNamespace(
-        wide_loads=SimpleNamespace(heads=()),
+        wide_loads=SimpleNamespace(heads=(), of=lambda *_: {}),
         facts=facts, structure=structure, names=tuple("0123"),
         memory=frozenset(), blind=False, usage=lambda form, cycles: USAGE,
     )  # fmt: skip
