@@ -15,6 +15,7 @@ from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.resources import HALFWAY, Shares
 from cyclescope.infer.refute.kinds import (
     HELD_AT_WORST,
+    LIMITS,
     MOSTLY,
     PREDICTED_AT_WORST,
     PROVED,
@@ -320,15 +321,25 @@ class Judge:
         return blame([*zip(mixes, right, strict=True)], kinds)
 
     def proved_units(self) -> list[str]:
-        """Units without which more mixes would be predicted wrong than with them."""
+        """Units that most of the mixes which they decide take as long as, and few as long as without them.
+
+        They are limits: a mix that is faster than one shows that it is none, for some of its forms at least.
+        """
         found = []
         taken = [(trial, self._model.taken(trial.forms)) for trial in self.trials]
         for unit in self._model.units:
             deciding = [trial for trial, some in taken if unit in some and self._decides(unit, trial)]
-            held = sum(self.holds(trial) for trial in deciding)
-            if held >= PROVED and held > MOSTLY * len(deciding):
+            held = [trial for trial in deciding if self.holds(trial)]
+            told = [trial for trial in deciding if self.holds(trial) != self._holds_without(unit, trial)]
+            limited = sum(self.holds(trial) for trial in told)
+            enough = min(len(held), limited) >= PROVED and len(held) > MOSTLY * len(deciding)
+            if enough and limited >= LIMITS * len(told):
                 found.append(unit)
         return found
+
+    def _holds_without(self, unit: str, trial: Trial) -> bool:
+        without = self._model.cycles(trial.forms, without=frozenset((unit,))) or math.inf
+        return abs(trial.cycles / without - 1) <= NEAR + trial.error
 
     def _decides(self, unit: str, trial: Trial) -> bool:
         without = self._model.cycles(trial.forms, without=frozenset((unit,))) or 0.0

@@ -141,6 +141,12 @@ def test_a_unit_is_proved_by_two_mixes_that_it_decides():
     )
 
 
+@pytest.mark.parametrize(("as_fast", "proved"), [(0, True), (1, True), (2, False)])
+def test_what_many_mixes_are_faster_than_is_no_limit(as_fast, proved):
+    mixes = [("AB", 2, 0)] * (5 - as_fast) + [("AC", 1, 0)] * as_fast
+    assert judge(*mixes, units=("u",), decide="A").proved_units() == ["u"] * proved
+
+
 def test_shares_are_of_mixes_within_a_tenth():
     found = judge(("AB", 2, 0), ("AC", 2.3, 0), ("BC", 2.1, 0), ("CD", 4, 0)).calibration(9, 8, 1)
     assert (found.mixes["high"].number, found.mixes["high"].held) == (4, 2)
