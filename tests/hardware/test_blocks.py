@@ -78,6 +78,20 @@ def test_copies_take_as_long_wherever_in_a_line_they_end(calibrated):
     patiently(is_so)
 
 
+@pytest.mark.parametrize(
+    ("code", "quarter", "lines"),
+    [
+        ("4c8b5f284d85db", 150, 64),  # 7 bytes, so that 64 copies fill lines
+        ("488d58084d8b5f28", 150, 8),
+        ("488d5808" * 14 + "b801000000", 20, 32),  # 61 bytes: half lines, as 64 copies would be too many
+    ],
+)
+def test_the_copies_of_all_lengths_begin_at_the_same_place_in_a_line(calibrated, code, quarter, lines):
+    copies = sampled(calibrated, code).copies
+    assert (copies - quarter) % lines == 0
+    assert copies <= 5 * quarter
+
+
 def test_pages_are_mapped_as_a_block_touches_them(calibrated):
     none, one = sampled(calibrated, IMUL), sampled(calibrated, "488b07")
     assert one.pages == none.pages + 1  # and a stack

@@ -1,7 +1,7 @@
 /* Cycles of basic blocks as they are in programs: without a loop of ours, or as loops.
  *
- * Copies of a block follow each other, and a fence behind them waits for their stores; a quarter, a half and
- * all of them are timed in turn. Cycles are from the difference of the longer two; that of the shorter two
+ * Copies of a block follow each other, and a fence behind them waits for their stores; about a quarter, a half
+ * and all of them are timed in turn. Cycles are from the difference of the longer two; that of the shorter two
  * shows whether copies take the same time wherever they are. A loop goes round a quarter, a half and all of
  * its trips. How copies begin and end is the same for all lengths, so that it is no part of the difference.
  *
@@ -18,6 +18,7 @@
 #define UNROLLED_BYTES 10000       /* copies: what micro-operation caches hold of usual code */
 #define LOOP_INSTRUCTIONS 20000    /* of all trips: an end that is mispredicted is a thousandth */
 #define FEWEST 8                   /* copies */
+#define LONGER 2                   /* quarters: for whole lines a length may have more copies, of a whole a quarter */
 #define CALLS_MAX 100
 #define WHOLE_TARGETS 4 /* a call that takes more of them has too many copies */
 #define LINE 64         /* bytes: what arch_emit_align aligns */
@@ -76,8 +77,8 @@ static uint8_t *behind_jump(uint8_t *from)
 
 /* The copies wait for no fence: a front end that runs ahead meanwhile by so and so many of them is slower behind
  * these, and no number of copies is then free of where that is. They end where a line does: where in a line the
- * jump behind them lies is worth up to 6 cycles on a Zen 4, which are 6 % of the difference of two lengths, while
- * what runs where they begin is hidden behind entering. A loop begins where a line does. */
+ * jump behind them lies is worth up to 6 cycles on a Zen 4, which are 6 % of the difference of two lengths.
+ * A loop begins where a line does. */
 static uint8_t *first_copy(uint8_t *start, uint32_t copies)
 {
     uint32_t beyond = is_loop(block.kernel) ? 0 : copies * block.kernel->body % LINE;
@@ -100,10 +101,31 @@ static const uint8_t *build(unsigned length, uint32_t copies)
     return start;
 }
 
+static uint32_t whole(uint32_t copies, uint32_t lines)
+{
+    uint32_t rounded = (copies + lines / 2) / lines * lines;
+    return rounded ? rounded : lines;
+}
+
+/* Copies that fill lines, or parts of them if these are too many: lengths that differ by so many begin at the same
+ * place in a line too. Others were up to 5 cycles apart on a Zen 5, in some processes and not in others. */
+static uint32_t line_copies(uint32_t quarter)
+{
+    uint32_t lines = is_loop(block.kernel) ? 1 : LINE;
+    while (lines > 1 && block.kernel->body % (LINE / lines * 2) == 0)
+        lines /= 2;
+    while (lines > LONGER * quarter)
+        lines /= 2;
+    return lines;
+}
+
 static void set_copies(uint32_t copies)
 {
+    uint32_t quarter = copies / 4, lines = line_copies(quarter);
+    block.copies[0] = quarter;
+    block.copies[1] = block.copies[0] + whole(quarter, lines);
+    block.copies[2] = block.copies[1] + whole(2 * quarter, lines);
     for (unsigned i = 0; i < LENGTHS; i++) {
-        block.copies[i] = copies >> (LENGTHS - 1 - i);
         block.code[i] = build(i, is_loop(block.kernel) ? 1 : block.copies[i]);
     }
 }
@@ -296,7 +318,7 @@ static void fault_told(struct block_result *out)
     out->status = fault.signal == SIGALRM ? STATUS_HANG : STATUS_SIGNAL;
     out->detail = (uint32_t)fault.signal;
     out->address = fault.address;
-    uint64_t most = (uint64_t)block.kernel->body * blocks_copies(block.kernel, 0);
+    uint64_t most = (uint64_t)block.kernel->body * block.copies[LENGTHS - 1];
     for (unsigned i = 0; i < LENGTHS; i++) {
         uint64_t offset = fault.pc - (uint64_t)block.first[i]; /* huge in front of it */
         if (offset < most)
