@@ -19,6 +19,7 @@ from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.patterns import pattern
 from cyclescope.kernel.state import (
     FIRST_WINDOW,
+    SECOND_WINDOW,
     STACK_TOP,
     VECTOR_EVEX512,
     VECTOR_FLOAT,
@@ -66,7 +67,7 @@ _HAVE_PLACES = {*SIGNALS.values(), STATUS_NAMES[HANG]}
 def default_state(level: int, isa: str = DEFAULT) -> MachineState:
     """What a snippet starts with.
 
-    RSP points into a stack, R13, R14, RSI and RDI to the middle of 4096 bytes of memory, the other
+    RSP points into a stack, R13, R14, RSI and RDI to the middle of the same 4096 bytes of memory, the other
     general registers hold small numbers; vectors and memory hold 1.0 (floats, which are harmless
     doubles too), masks are all ones. Of AArch64 X20 and X21, of RISC-V s0 and s1 point to memory; f registers
     of RISC-V hold the double 1.0.
@@ -145,11 +146,13 @@ def machine_code(
 
 
 def _bench_state(level: int, isa: str) -> MachineState:
-    """The same with one pointer more."""
-    state = default_state(level, isa)
+    """The same with one pointer more, and every other one elsewhere: code that copies meets no byte twice."""
+    state, known = default_state(level, isa), _pointers(isa)
     general = list(state.general)
-    for number in _pointers(isa).frame:
+    for number in known.frame:
         general[number] = FIRST_WINDOW
+    for number in known.pointers[1::2]:
+        general[number] = SECOND_WINDOW
     return msgspec.structs.replace(state, general=tuple(general))
 
 
