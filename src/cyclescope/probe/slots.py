@@ -5,8 +5,9 @@ Where they do, the order counts: between two others as many NOPs take more slots
 ones, or the other way round, or all in one run more than in two. There instructions of several units in turn
 fill loops instead. Units that limit one mix do not limit others to the same rate: what all units together
 take, and two pairs of them as well, and none exceeds, is what slots allow, unless NOPs are more than twice as
-fast. Where units are the limit of all mixes, moves fill loops that wait for each other and take as many a
-cycle as with units among them, and no fewer than anything else: a unit would take a cycle for each.
+fast, or the units of the third pair allow just as much. Where units are the limit of all mixes, moves fill
+loops that wait for each other and take as many a cycle as with units among them, and no fewer than anything
+else: a unit would take a cycle for each.
 """
 
 from __future__ import annotations
@@ -221,8 +222,11 @@ def _rate_of_units(isa: str, readings: Readings, each: Interval | None) -> Inter
     every = rate(readings.get(_mix(units)) if each is None else each)
     pairs = list(_known(readings, map(_mix, combinations(units, 2))))  # two of the three are enough
     agreeing = [one for one in pairs if are_same(every, one)]
-    faster = any(one.value > every.value and one not in agreeing for one in pairs)
-    if len(agreeing) < AGREEING_PAIRS or faster or _nops_exceed(readings, every):
+    others = [one for one in pairs if one not in agreeing]
+    faster = any(one.value > every.value for one in others)
+    # What limits a pair allows all three, of which the pair is a part, so much: by chance as much as slots.
+    allowed = any(are_same(every, one.scaled(len(units) / 2)) for one in others)
+    if len(agreeing) < AGREEING_PAIRS or faster or allowed or _nops_exceed(readings, every):
         raise Unresolved(UnclearCore.UNITS_LIMIT.of())
     return hull([every, *agreeing])
 

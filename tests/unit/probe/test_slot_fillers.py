@@ -59,6 +59,8 @@ def test_two_pairs_of_units_are_enough():
         ((6.0, 6.0, 6.0, 6.0), 12.0, 6.0),
         ((6.0, 6.1, 5.9, 6.0), 12.0, 6.0),
         ((6.0, 6.0, 5.0, 6.0), 12.0, 6.0),  # two units share ports
+        ((6.0, 6.0, 4.0, 6.0), 12.0, None),  # four ports of two units, three of the third: so, too
+        ((6.0, 6.0, 4.2, 6.0), 12.0, 6.0),
         ((6.0, 6.0, 4.0, 4.0), 12.0, None),  # three ports of two units, two of the third: by chance both 6
         ((6.0, 6.0, 6.0, 6.3), 12.0, None),
         ((6.0, 5.0, 5.0, 5.0), 12.0, None),

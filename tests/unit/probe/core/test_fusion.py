@@ -48,6 +48,19 @@ def test_what_front_ends_fuse_whose_nops_share_slots():
     assert score.stated >= 0.6, f"seed {SEED}: {score}"
 
 
+@pytest.mark.parametrize(
+    ("seed", "front_end"), [(196506225, FrontEnd(pairs=True)), (5000214, FrontEnd(trails=True))]
+)
+def test_units_that_allow_as_much_as_slots_decide_nothing(seed, front_end):
+    """Two units share four ports there, and the third has three: other instructions cost more than a slot."""
+    drawn_end = draw_front_end(seed, FIRSTS, BRANCHES)
+    front_end = msgspec.structs.replace(front_end, fuses=drawn_end.fuses, branches=drawn_end.branches)
+    backend = SimulatedBackend(drawn([FUSION], seed), noise=NOISE, front_end=front_end)
+    score = scored(FUSION, [(backend, lambda subject: fused(front_end, subject))])
+    assert score.wrong == []
+    assert score.stated >= 0.9, "moves fill loops instead"
+
+
 def among_units(longer, slot=1 / 6, held=0):
     """What is said of a fused pair beside which more instructions take so much longer than a slot each.
 
