@@ -17,7 +17,7 @@ from cyclescope.infer.beside.pieces import (
     sweep_of,
     text_snippets,
 )
-from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW, VECTOR_VEX256
+from cyclescope.kernel.state import VECTOR_VEX256
 
 X86 = "x86-64"
 IMUL, ADD = bytes.fromhex("480fafc3"), bytes.fromhex("4801d8")
@@ -100,13 +100,6 @@ def test_code_that_names_what_counts():
 def test_copies_and_what_comes_before_machine_code():
     made = code_snippet("x", IMUL, Around(Init(each="add rax, rbx"), 3), X86)
     assert (made.kernel.code, made.kernel.setup, made.copies) == (IMUL * 3, ADD, 3)
-
-
-def test_what_is_copied_from_one_pointer_to_another_is_not_read_again():
-    sources, targets = {14, 6, 5}, {13, 7}  # R14, RSI, RBP; R13, RDI
-    general = code_snippet("x", IMUL, Around(), X86).kernel.state.general
-    assert {general[n] for n in sources} == {FIRST_WINDOW}
-    assert {general[n] for n in targets} == {SECOND_WINDOW}
 
 
 @pytest.fixture
