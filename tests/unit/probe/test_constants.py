@@ -22,7 +22,7 @@ def judged(name, subject="a subject", **parts):
 
 def fused(slope):
     """Readings of a fused pair at two places; more NOPs cost the pair `slope` times what they cost alone."""
-    places = {8: (2.0, 2.0, 2.4), 12: (3.0, 2.0 + slope, 3.4)}
+    places = {8: (2.25, 2.25, 2.65), 12: (3.25, 2.25 + slope, 3.65)}
     found = {
         (part, x): Interval(value - 0.001, value + 0.001)
         for x, values in places.items()

@@ -174,23 +174,28 @@ def _among_others(isa: str, readings: Readings) -> ProbeVerdict:
     slots = OF_OTHERS[1] - OF_OTHERS[0]
     costs = [(more - one).scaled(1 / slots) for one, more in zip(few, many, strict=True)]
     slot = rate_of_slots(isa, readings, others, costs[0]).inverse()
-    return _verdict(few, costs, slot.value, _HALF / slots)
+    return _verdict(few, OF_OTHERS[0], costs, slot.value, _HALF / slots)
 
 
 def _told(readings: Readings, fewer: int, x: int) -> ProbeVerdict:
     """What kernels with `x` NOPs say, beside those with fewer."""
-    some = [readings.get(part, x) for part in _PARTS]
-    costs = [one - readings.get(part, fewer) for one, part in zip(some, _PARTS, strict=True)]
-    return _verdict(some, costs, costs[0].value, LIKE)
+    few, some = ([readings.get(part, count) for part in _PARTS] for count in (fewer, x))
+    costs = [(more - one).scaled(1 / (x - fewer)) for one, more in zip(few, some, strict=True)]
+    return _verdict(some, x, costs, costs[0].value, LIKE)
 
 
-def _verdict(parts: Sequence[Interval], costs: Sequence[Interval], cost: float, like: float) -> ProbeVerdict:
-    """What the three parts say, if more beside each of them takes what it should. Raises Unresolved.
+def _verdict(
+    parts: Sequence[Interval], x: int, costs: Sequence[Interval], slot: float, like: float
+) -> ProbeVerdict:
+    """What the three parts beside `x` others say, if each more takes a slot. Raises Unresolved.
 
-    `like` is of that cost: what differs by more is none.
+    `like` is of a slot: what differs by more is none. The first takes one itself, unless it shares that of
+    the one behind it, which then is alone behind the second.
     """
     alone, together, apart = parts
-    if costs[0].low <= 0 or any(abs(one.value - cost) > like * cost for one in costs):
+    if costs[0].low <= 0 or any(abs(one.value - slot) > like * slot for one in costs):
+        raise Unresolved(UnclearCore.NOT_SLOTS.of())
+    if alone.value < (x + _HALF) * slot:
         raise Unresolved(UnclearCore.NOT_SLOTS.of())
     separate = is_higher(together, alone, (alone + apart).scaled(_HALF))  # of the two slots more
     answer = CoreAnswer.SEPARATE if separate else CoreAnswer.FUSED

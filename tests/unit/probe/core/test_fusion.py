@@ -61,14 +61,14 @@ def test_units_that_allow_as_much_as_slots_decide_nothing(seed, front_end):
     assert score.stated >= 0.9, "moves fill loops instead"
 
 
-def among_units(longer, slot=1 / 6, held=0):
+def among_units(longer, slot=1 / 6, held=0, first=1):
     """What is said of a fused pair beside which more instructions take so much longer than a slot each.
 
-    Among few it takes so many slots more for another reason.
+    Among few it takes so many slots more for another reason. The first takes so many alone.
     """
     found = shared_slots(6.0, 6.0, 6.0, 6.0)
     for x in OF_OTHERS:
-        for part, more in (("alone", 1), ("together", 1), ("apart", 3)):
+        for part, more in (("alone", first), ("together", 1), ("apart", 3)):
             slots = more + held * (part == "together" and x == OF_OTHERS[0])
             cycles = (x * (1 + longer * (part == "together")) + slots) * slot
             found[f"{part}, among units", x] = Interval(cycles - 0.005, cycles + 0.005)
@@ -88,6 +88,11 @@ def test_what_holds_a_pair_among_few_units_is_seen_among_many():
     assert among_units(0.0) is CoreAnswer.FUSED
     with pytest.raises(Unresolved):
         among_units(0.0, held=1)
+
+
+def test_a_first_that_shares_the_slot_of_what_is_behind_it_tells_nothing():
+    with pytest.raises(Unresolved, match="something else than slots"):
+        among_units(0.0, first=0)
 
 
 def test_nops_that_share_a_slot_are_no_fused_pair():
