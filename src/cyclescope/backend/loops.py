@@ -15,7 +15,7 @@ import msgspec
 from cyclescope.kernel.kernel import CANARY, FAST, LONG, WATCHED, WITHOUT_LOOP, Kernel
 
 FEW_INSTRUCTIONS, HUNDRED_INSTRUCTIONS, LOOP_INSTRUCTIONS = 12, 100, 400
-LOOP_BYTES, LONGER_TRIPS, PLACE_BYTES = 3072, 3, 20
+LOOP_BYTES, LONGER_TRIPS, PLACE_BYTES = 3072, 4, 20
 
 
 class TimedLoop(msgspec.Struct, frozen=True):

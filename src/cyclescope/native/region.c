@@ -4,7 +4,7 @@
  *
  * A trip through a short loop takes a whole number of extra cycles that depends on its length and place, so that two
  * lengths do not cancel them: eight NOPs read 0.92 or 1.03 cycles for 1.00. So both regions are one long loop that is
- * entered with t and with 3 t trips; what is left is the loop's own end, measured on a loop of NOPs, which a chain hides.
+ * entered with t and with 4 t trips; what is left is the loop's own end, measured on a loop of NOPs, which a chain hides.
  * It is the same code and no copy of it: decoded instructions that are kept for one copy and not for the other read as if
  * instructions that are slow to decode took half of their time. And a short loop may know by its register what goes
  * through memory, where a long one waits for it: INC [m] takes 1 cycle in loops of up to 24 of a Zen 3 and 7.5 in longer
@@ -22,7 +22,7 @@
 #define HUNDRED_INSTRUCTIONS 100 /* the loop of a slow throughput kernel */
 #define LOOP_INSTRUCTIONS 400    /* of others: its end is half a percent of them and measured */
 #define LOOP_BYTES 3072          /* of such a loop: within what micro-operation caches hold */
-#define LONGER_TRIPS 3           /* times the trips of the shorter region */
+#define LONGER_TRIPS 4           /* times the trips of the shorter region */
 #define LEAST_TRIPS 8            /* of chains through memory: in the first, cores learn which load meets which store */
 #define PLACE_BYTES 20           /* the start of the loop moves so far between rounds */
 #define ENTRY_CYCLES 150  /* what entering a loop is off by at most: of a Zen 5, 99 of 100 are within 126 */
@@ -232,8 +232,8 @@ static uint32_t least_trips(const struct job *job)
     return job->kernel->flags & KERNEL_CANARY ? 1 : LEAST_TRIPS;
 }
 
-/* One loop, t and 3 t trips, about `target` ticks together with entry and exit, or the least trips. Odd rounds have
- * three quarters of the length; slow kernels as few copies as make three trips. */
+/* One loop, t and 4 t trips, about `target` ticks together with entry and exit, or the least trips. Odd rounds have
+ * three quarters of the length; slow kernels as few copies as make four trips. */
 static int plan_loop(struct job *job, double target, uint32_t round)
 {
     const struct kernel *k = job->kernel;

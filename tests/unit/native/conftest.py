@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cyclescope.backend.base import Effort
 from cyclescope.backend.native import NativeBackend
 from tests.support.code.emulated import AARCH64, NATIVE, RISCV64, build
 from tests.support.code.sampled import Answer, Reading
@@ -17,6 +18,7 @@ from tests.support.code.traced import Runs, Tracer
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("cc") or shutil.which("gcc")
+TARGET = Effort().target  # of usual readings
 
 
 @pytest.fixture(scope="session", params=[AARCH64, RISCV64], ids=lambda isa: isa.name)
@@ -85,7 +87,7 @@ def program(tmp_path_factory):
 def core(program):
     """Measures bodies of a fake core; options are those of its environment."""
 
-    def run(*kernels, rounds=4, want=6, target=5000.0, **options):
+    def run(*kernels, rounds=4, want=6, target=TARGET, **options):
         words = [str(word) for body, flags in kernels for word in (body, flags)]
         environment = os.environ | {name: str(value) for name, value in options.items()}
         done = subprocess.run(

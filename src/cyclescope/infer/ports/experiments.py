@@ -46,8 +46,8 @@ from cyclescope.model.machine import MachineModel
 
 _BY_FORM = (AMONG, MEMORY, PORTS_AGAIN)  # what they ask is found out form by form, while first answers come
 CAREFUL = Effort(rounds=2, want=6, target=9000.0)
-_SHORT = Effort(rounds=2, want=4, target=3500.0)  # half the time of usual efforts, and as good here
-THRICE = Effort(rounds=3, want=4, target=3500.0)  # neighbours disturb two rounds alike more often than three
+_SHORT = Effort(rounds=2, want=3, target=4500.0)  # half the time of usual efforts, and as good here
+THRICE = Effort(rounds=3, want=3, target=4500.0)  # neighbours disturb two rounds alike more often than three
 
 
 def idle() -> None:
