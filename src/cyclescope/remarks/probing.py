@@ -26,7 +26,7 @@ class UnclearCore(Meaning):
     OTHER_RATES = "mixes with other units are of other rates"
     NOPS_TAKE_TIME = "NOPs beside ordinary ones take time: units are not what limits them"
     NOT_SLOTS = "something else than slots is the limit"
-    CHOICES_WAIT = "conditional moves of one register take as long: units are not what limits them"
+    OTHERS_WAIT = "those of one register take as long: units are not what limits them"
     NOT_UNITS = "more additions take no longer than more NOPs: units are not what limits them"
     PUSHES_WAIT = "pushes and pops are no faster than what waits, for whatever reason"
 

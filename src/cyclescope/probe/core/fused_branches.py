@@ -4,8 +4,8 @@ Some cores have a unit that compares and branches, besides those that add. A few
 that are not taken stand among additions that keep all units busy, in the places of NOPs. By how much one
 addition more per pair lengthens the loop says whether the pairs take the place of one. What counts and
 branches writes a register, too: it is asked whether it takes the place of a conditional move, which fewer
-units execute. These read what they write: where those of one register take as long as the loop, they wait for
-each other, and units do not limit them.
+units execute. These read what they write, and some core may let additions wait so, too: where those of one
+register take as long as the loop, they wait for each other, and units do not limit them.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         first, branch = (one.partition(": ")[0] for one in (text, _BRANCH[isa]))
         yield ProbeCase(fused_subject(first, branch), _points(isa, text, _ADDITION[isa]))
     if isa == "x86-64":
-        waiting = _point(isa, "waiting", [_NOP[isa]], 1, _CHOICE.format(SOME[0]))
-        yield ProbeCase(COUNTED_AMONG_CHOICES, (*_points(isa, _COUNT, _CHOICE), waiting))
+        yield ProbeCase(COUNTED_AMONG_CHOICES, _points(isa, _COUNT, _CHOICE))
 
 
 def _points(isa: str, text: str, among: str) -> tuple[Point, ...]:
@@ -56,6 +55,7 @@ def _points(isa: str, text: str, among: str) -> tuple[Point, ...]:
         _point(isa, "plain", [nop], fillers, among),
         _point(isa, "more", [nop], fillers + 1, among),
         _point(isa, "wider", [nop, nop], fillers, among),
+        _point(isa, "waiting", [nop], 1, among.format(SOME[0])),
     )
 
 
@@ -68,8 +68,8 @@ def _point(isa: str, part: str, asked: list[str], fillers: int, among: str) -> P
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    if readings.places("waiting") and (readings.get("plain") - readings.get("waiting")).low <= 0:
-        raise Unresolved(UnclearCore.CHOICES_WAIT.of())
+    if (readings.get("plain") - readings.get("waiting")).low <= 0:
+        raise Unresolved(UnclearCore.OTHERS_WAIT.of())
     return places_taken(readings, UnclearCore.NOT_UNITS.of())
 
 

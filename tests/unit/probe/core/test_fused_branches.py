@@ -19,7 +19,8 @@ PROBE = PROBES[FUSED_BRANCHES]
 ADDITION, CORES = "LEA_B_D8 (R64)", 6
 
 
-def judged(error=0.01, **parts):
+def judged(error=0.01, waiting=1.0, **parts):
+    parts["waiting"] = waiting
     found = {(part, 0): Interval(value - error, value + error) for part, value in parts.items()}
     return PROBE.judge(ProbeCase("", ()), Readings(found, {}))
 
@@ -38,14 +39,21 @@ def test_where_units_are_not_the_limit_nothing_is_told(more, wider):
 
 
 @pytest.mark.parametrize(("waiting", "told"), [(1.0, True), (1.97, True), (2.0, False), (3.0, False)])
-def test_moves_that_wait_for_each_other_tell_nothing(waiting, told):
+def test_what_waits_for_each_other_tells_nothing(waiting, told):
     """Of each register there are as many in the loop as in a chain of them."""
     parts = {"asked": 2.0, "plain": 2.0, "more": 2.25, "wider": 2.0, "waiting": waiting}
     if told:
         assert judged(**parts).answer is CoreAnswer.VALUE
         return
-    with pytest.raises(Unresolved, match="conditional moves of one register"):
+    with pytest.raises(Unresolved, match="those of one register"):
         judged(**parts)
+
+
+def test_additions_that_wait_for_what_their_target_was_tell_nothing():
+    """On this drawn core they do, so that a third of its units are idle: the pairs cost nothing there."""
+    found = facts(PROBE, SimulatedBackend(drawn([PROBE], 839012)))
+    reasons = {fact.reason for fact in found if fact.subject != COUNTED_AMONG_CHOICES}
+    assert reasons == {"those of one register take as long: units are not what limits them"}
 
 
 def bound(machine, **forms):
