@@ -11,11 +11,11 @@ from tests.support.code.sampled import CHAIN, HERTZ, NOPS, samples, wide
 
 
 def test_a_clock_that_is_coarse_takes_a_part_of_the_time_where_the_frequency_stays(core):
-    """Its pairs of chains take 8000 cycles each: a sample of its own takes 14000 with its canaries, of which
+    """Its pairs of chains take 8000 cycles each: a sample of its own takes 17000 with its canaries, of which
     what brings them back takes a tenth.
     """
     found = core(*wide(NOPS), COUNTERS=0, rounds=80)
-    assert found.seconds * HERTZ / samples(found) < 18500
+    assert found.seconds * HERTZ / samples(found) < 22000
 
 
 @pytest.mark.parametrize("jump", [0.01, 0.03])
