@@ -178,6 +178,7 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
         alternatives=usage.alternatives,
         note=together((remark, usage.note, *timing.notes)),
         slot_range=usage.slot_range,
+        spare=usage.spare,
         throughput_most=_throughput_most(timing),
         ranges={_pair(lat): found for lat in known if (found := _range(lat)) is not None},
         with_room={_pair(lat): lat.with_room for lat in known if lat.with_room is not None},

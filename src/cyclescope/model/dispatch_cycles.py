@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 SETTLING = 12  # repetitions of a loop before the average is taken, over as many again
@@ -12,30 +13,38 @@ Ports = tuple[int, ...]
 
 
 class Dispatched(NamedTuple):
-    """The slots of an instruction, and the single ports that each of its operations may get."""
+    """The slots of an instruction, the single ports that each of its operations may get, and spare slots."""
 
     slots: float
     ports: tuple[Ports, ...] = ()
+    spare: float = 0.0
 
 
-def dispatch_cycles(slots: Sequence[float], width: float, whole: bool = False) -> float:
+def dispatch_cycles(
+    slots: Sequence[float], width: float, whole: bool = False, spare: Sequence[float] = ()
+) -> float:
     """Cycles per repetition of instructions that take so many slots each, `width` slots per cycle.
 
     With `whole`, the slots of an instruction are in one cycle: where they do not fit any more, the rest of
-    the cycle stays empty. Instructions of more slots than a cycle has are divided all the same.
+    the cycle stays empty. Instructions of more slots than a cycle has are divided all the same. `spare` has
+    slots that are to be free behind those of each, for others to take.
     """
-    if not whole or max(slots, default=0.0) <= 1:
+    if not whole or (max(slots, default=0.0) <= 1 and not any(spare)):
         return sum(slots) / width
-    used = settled = 0.0
-    for repetition in range(2 * SETTLING):
-        if repetition == SETTLING:
-            settled = used
-        for number in slots:
+    both = zip_longest(slots, spare, fillvalue=0.0)
+    needed = [min(number + more, width) if number else 0.0 for number, more in both]
+    used, ends, known = 0.0, [0.0], {0.0: 0}
+    for repetition in range(1, 2 * SETTLING + 1):
+        for number, least in zip(slots, needed, strict=True):
             free = width - used % width
-            if free + _ROUNDING < number <= width:
+            if free + _ROUNDING < least and number <= width:
                 used += free
             used += number
-    return (used - settled) / SETTLING / width
+        ends.append(used)
+        first = known.setdefault(round(used % width, 6), repetition)
+        if first < repetition:  # from here on they come again
+            return (used - ends[first]) / (repetition - first) / width
+    return (used - ends[SETTLING]) / SETTLING / width
 
 
 def single_cycles(instructions: Sequence[Dispatched], width: float) -> float:
@@ -50,7 +59,7 @@ def single_cycles(instructions: Sequence[Dispatched], width: float) -> float:
     for repetition in range(2 * SETTLING):
         if repetition == SETTLING:
             settled = cycles - free / width
-        for slots, ports in instructions:
+        for slots, ports, _ in instructions:
             if slots > free + _ROUNDING or not have_ports([*got, *ports]):
                 cycles, free, got = cycles + 1, width, []
             free -= slots

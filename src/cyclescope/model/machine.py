@@ -180,10 +180,12 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one instruction form costs.
 
     `slots` are front-end slots; `slot_range` is the least and the most, if they vary (microcode) or could not
-    be measured exactly. `latencies` has cycles by `source->target`, operands named as the instruction table
-    names them; `ranges` has what is proved, the least and the most, of pairs whose value is not determined or
-    rests on a convention; where there is no value, the most is that of the convention. `with_room` has the
-    cycles of pairs that take less while the scheduler is not full; `latencies` has those in a chain alone.
+    be measured exactly. `spare` are slots that have to be free behind those in the cycle that dispatches the
+    form, for others to take. `latencies` has cycles by `source->target`, operands named as the instruction
+    table names them; `ranges` has what is proved, the least and the most, of pairs whose value is not
+    determined or rests on a convention; where there is no value, the most is that of the convention.
+    `with_room` has the cycles of pairs that take less while the scheduler is not full; `latencies` has those
+    in a chain alone.
     `throughput` is the measured reciprocal throughput in cycles, `throughput_error` its error,
     `throughput_most` an upper bound, if it could only be measured together with other instructions,
     `indexed_throughput` the measured one with an index in the address, where it is more.
@@ -210,6 +212,7 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     with_room: Mapping[str, float] = {}
     throughput_error: float = 0.0
     indexed_throughput: float | None = None
+    spare: float = 0.0
 
 
 class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -149,11 +149,13 @@ def _dispatched(model: MachineModel, mix: Mapping[str, float]) -> float | None:
         cost = model.forms.get(form)
         if cost is None or cost.slots is None:
             return None
-        found += [Dispatched(cost.slots, _single(cost, model.core.single))] * math.floor(count)
+        one = Dispatched(cost.slots, _single(cost, model.core.single), cost.spare)
+        found += [one] * math.floor(count)
         if count % 1:
             found.append(Dispatched(cost.slots * (count % 1)))
     width, whole = model.core.width, model.core.whole
-    return max(dispatch_cycles([one.slots for one in found], width, whole), single_cycles(found, width))
+    slots, _, spare = zip(*found, strict=True) if found else ((), (), ())
+    return max(dispatch_cycles(slots, width, whole, spare), single_cycles(found, width))
 
 
 def _single(cost: FormCost, single: Ports) -> tuple[Ports, ...]:

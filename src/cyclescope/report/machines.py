@@ -165,7 +165,8 @@ def cost_card(model: MachineModel, form: str, cost: FormCost, everything: bool =
     """What one form costs; of many resources and alternatives the first, or all on request."""
     lines = [form]
     if cost.slots is not None:
-        lines.append(f"  slots       {cost.slots:g}{'  microcoded' if cost.microcoded else ''}")
+        behind = f", {cost.spare:g} more free behind" if cost.spare else ""
+        lines.append(f"  slots       {cost.slots:g}{behind}{'  microcoded' if cost.microcoded else ''}")
     elif cost.slot_range is not None:
         least, most = cost.slot_range
         lines.append(f"  slots       {least:g} to {most:g}{'  microcoded' if cost.microcoded else ''}")

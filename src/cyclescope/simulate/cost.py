@@ -283,7 +283,13 @@ def template(
     return Template(
         slots, base, rows, work, cost.microcoded, max(ceil(slots), 1),
         0 if idle else sum(op.read for op in memory), 0 if idle else sum(op.write for op in memory),
+        needed_slots(slots, cost.spare, core),
     )  # fmt: skip
+
+
+def needed_slots(slots: float, spare: float, core: Core) -> float:
+    """Slots that a cycle has to have left for an instruction, 0 where it may be divided between cycles."""
+    return min(slots + spare, core.width) if core.whole and slots <= core.width else 0.0
 
 
 def spread(template: Template, sources: Sequence[int], targets: Sequence[int]) -> Template:

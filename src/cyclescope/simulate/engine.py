@@ -135,9 +135,10 @@ class Work(msgspec.Struct, frozen=True):
 class Template(msgspec.Struct, frozen=True):
     """What an instruction needs, whatever its registers.
 
-    `slots` are front-end slots; `entries`, `loads` and `stores` go to the reorder, load and store
-    buffer. `base` has per target the cycles from dispatch that it takes at least, `latencies` per
-    source the cycles to every target, None for no dependency.
+    `slots` are front-end slots, `needed` those that a cycle has to have left, 0 where it may be divided;
+    `entries`, `loads` and `stores` go to the reorder, load and store buffer. `base` has per target the cycles
+    from dispatch that it takes at least, `latencies` per source the cycles to every target, None for no
+    dependency.
     """
 
     slots: float
@@ -148,6 +149,7 @@ class Template(msgspec.Struct, frozen=True):
     entries: int = 1
     loads: int = 0
     stores: int = 0
+    needed: float = 0.0
 
     def waiting(self, later: Sequence[float]) -> Template:
         """The same where sources come so many cycles later than what it was made of says."""
@@ -162,7 +164,8 @@ class Template(msgspec.Struct, frozen=True):
         """The template as the engine reads it."""
         words = [
             round(self.slots * PARTS_OF_ONE), int(self.microcoded), self.entries, self.loads, self.stores,
-            len(self.latencies), len(self.base), len(self.work), *map(_parts, self.base),
+            len(self.latencies), len(self.base), len(self.work), round(self.needed * PARTS_OF_ONE),
+            *map(_parts, self.base),
         ]  # fmt: skip
         for row in self.latencies:
             words += map(_parts, row)

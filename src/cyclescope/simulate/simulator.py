@@ -227,7 +227,7 @@ class Simulator:
             if self._with_fields is not None:
                 found = spread(found, *self._with_fields.counts(ends))
             if shared:
-                found = msgspec.structs.replace(found, slots=0.0)
+                found = msgspec.structs.replace(found, slots=0.0, needed=0.0)
             self._templates[key] = self._added(found)
         return self._templates[key]
 

@@ -36,6 +36,7 @@ def full(name: str, seed: int) -> MachineModel:
             alternatives=("1*p01",), slot_range=(1.0, 9.0), throughput_most=2.75,
             with_room={pair: cycles / 2 for pair, cycles in cost.latencies.items()}, throughput_error=0.25,
             indexed_throughput=3.25,
+            spare=1.0,
         )
         for one, cost in model.forms.items()
     }  # fmt: skip

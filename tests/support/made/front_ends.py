@@ -31,5 +31,6 @@ class StatedFrontEnd:
     told = FrontEndFacts.told
     is_eliminated = FrontEndFacts.is_eliminated
     slot_range = FrontEndFacts.slot_range
+    spare = FrontEndFacts.spare
     waits = FrontEndFacts.waits
     is_slowed_by_waiting = FrontEndFacts.is_slowed_by_waiting

@@ -44,6 +44,24 @@ def test_without_long_instructions_nothing_is_lost(slots, width):
     assert dispatch_cycles(ones, width, whole=True) == dispatch_cycles(slots, width)
 
 
+@pytest.mark.parametrize(
+    ("spare", "width", "cycles"),
+    [
+        ([1, 0, 0, 0, 0, 0, 0], 8, 1.0),  # it never fits behind seven others
+        ([1, 0, 0, 0, 0], 8, 2 / 3),  # in every other cycle
+        ([1, 0, 0], 8, 0.4),
+        ([1], 8, 1 / 7),
+        ([1, 1, 0], 4, 2 / 2),
+        ([9, 0], 8, 1.0),  # a cycle begins with it: none has more left
+        ([0, 0, 0], 8, 3 / 8),
+    ],
+)
+def test_spare_slots_behind_an_instruction_are_left_to_others(spare, width, cycles):
+    slots = [1.0] * len(spare)
+    assert dispatch_cycles(slots, width, True, spare) == pytest.approx(cycles)
+    assert dispatch_cycles(slots, width, False, spare) == pytest.approx(len(slots) / width)
+
+
 ONE, EITHER, ANY = (1,), (1, 2), (0, 1, 2, 3)
 BOTH = Dispatched(2.0, (EITHER, EITHER))
 

@@ -361,3 +361,11 @@ def test_a_missing_engine_says_how_to_get_one(monkeypatch, tmp_path):
     (tmp_path / "none.so").write_text("no library")
     with pytest.raises(BackendUnavailable, match="cannot be loaded"):
         engine_module._library.__wrapped__()
+
+
+@pytest.mark.parametrize(("needed", "cycles"), [(0.0, 7 / 8), (1.0, 7 / 8), (2.0, 1.0)])
+def test_an_instruction_waits_for_a_cycle_with_as_many_slots_as_it_needs(needed, cycles):
+    plain = Template(1.0, (), (), ())
+    engine = Engine(Layout(8.0, 1))
+    one, other = engine.add(msgspec.structs.replace(plain, needed=needed)), engine.add(plain)
+    assert engine.run(Body([one, *6 * [other]])).cycles == pytest.approx(cycles, rel=0.01)

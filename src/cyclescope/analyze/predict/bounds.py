@@ -33,9 +33,10 @@ def evenly(loads: Mapping[int, float], ports: int) -> list[float]:
     return busy
 
 
-def front_end(costs: Iterable[PlacedCost], core: Core) -> float:
+def front_end(costs: Sequence[PlacedCost], core: Core) -> float:
     """Cycles that the slots of one iteration take, each instruction in one cycle where the core does so."""
-    return dispatch_cycles([placed.slots for placed in costs], core.width, core.whole)
+    slots, spare = [placed.slots for placed in costs], [placed.cost.spare for placed in costs]
+    return dispatch_cycles(slots, core.width, core.whole, spare)
 
 
 def fetched(instructions: Iterable[BlockInstruction], core: Core) -> float:

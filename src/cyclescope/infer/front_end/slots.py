@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from statistics import fmean, median
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -25,9 +26,15 @@ _AGREE = (
 _GRAIN = 0.01  # slots: the least error, of a loop's end and the clock
 _FEW, _MORE = 2, 3  # counts that have to agree on one slot, and on any other number
 _LOWER = 0.5  # slots: one loop that reads so much less than those that agree says that these are disturbed
+_SPARE = (0, 1)  # slots: what one micro-operation more than slots has room for
 _MANY = 24  # forms of one slot: their median is known four times as well as each of them
 
-Expected = Callable[[int, int, int], float]  # estimate of a form of so many slots, for fillers and instances
+
+class SeenSlots(Protocol):
+    """What loops show of a form of so many slots."""
+
+    def __call__(self, slots: int, fillers: int, instances: int, *, spare: int = 0) -> float:
+        """The estimate by fillers and instances, with slots that have to be free behind those of the form."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -42,7 +49,8 @@ class Estimate(msgspec.Struct, frozen=True):
 class SlotCount(msgspec.Struct, frozen=True):
     """Slots of a form: `slots` as measured, with the error, and `whole` where that proves a number.
 
-    `reason` says why there is none. `least` and `most` are those of all loops.
+    `reason` says why there is none. `least` and `most` are those of all loops, `spare` the slots that have to
+    be free behind those of an instance.
     """
 
     slots: float
@@ -51,11 +59,25 @@ class SlotCount(msgspec.Struct, frozen=True):
     least: float
     most: float
     reason: Remark = NOTHING
+    spare: int = 0
+
+
+class _Read(NamedTuple):
+    """What loops say of a form: its slots, their error, how many loops agree, and the spare slots.
+
+    `missed` are slots by which the number and the spare slots miss loops, the median of them.
+    """
+
+    slots: float
+    error: float
+    agreeing: int
+    spare: int = 0
+    missed: float = 0.0
 
 
 def counted(
     rows: Mapping[str, Sequence[Estimate]],
-    expected: Expected | None = None,
+    expected: SeenSlots | None = None,
     kind_of: Callable[[str], Hashable] = lambda form: None,
 ) -> dict[str, SlotCount]:
     """Slots of all forms from their estimates; `expected` says what is seen where slots stay empty.
@@ -64,9 +86,9 @@ def counted(
     """
     read = {form: _read(row, expected) for form, row in rows.items() if row}
     kinds: dict[Hashable, list[float]] = defaultdict(list)
-    for form, (value, error, agreeing) in read.items():
-        if agreeing >= _FEW and error < SURE and round(value) == 1:
-            kinds[kind_of(form)].append(value)
+    for form, one in read.items():
+        if one.agreeing >= _FEW and one.error < SURE and round(one.slots) == 1:
+            kinds[kind_of(form)].append(one.slots)
     every = [value for values in kinds.values() for value in values]
     off = {kind: _off(values if len(values) >= _MANY else every) for kind, values in kinds.items()}
     rest = _off(every)
@@ -77,24 +99,26 @@ def counted(
     return {form: msgspec.structs.replace(one, whole=None, reason=none) for form, one in counts.items()}
 
 
-def _read(row: Sequence[Estimate], expected: Expected | None) -> tuple[float, float, int]:
-    """Value, its error, and how many loops agree on it."""
+def _read(row: Sequence[Estimate], expected: SeenSlots | None) -> _Read:
+    """Spare slots only where more loops agree by them, or most are missed without them."""
     if expected is None:
-        return _lowest([(e.slots, e.error) for e in row])
-    tries = [_explained(row, expected, number) for number in range(1, _most(row) + 1)]
-    return min(tries, key=lambda found: (-found[2], found[1]))
+        return _Read(*_lowest([(e.slots, e.error) for e in row]))
+    numbers = range(1, _most(row) + 1)
+    tries = [_explained(row, expected, number, spare) for spare in _SPARE for number in numbers]
+    return min(tries, key=lambda found: (-found.agreeing, found.missed >= SURE, found.spare, found.error))
 
 
 def _most(row: Sequence[Estimate]) -> int:
     return max(math.ceil(min(e.slots for e in row)), 1) + 1
 
 
-def _explained(row: Sequence[Estimate], expected: Expected, number: int) -> tuple[float, float, int]:
+def _explained(row: Sequence[Estimate], expected: SeenSlots, number: int, spare: int) -> _Read:
     """A number of slots plus what the loops miss of it."""
-    missed = [(e.slots - expected(number, e.fillers, e.instances), e.error) for e in row]
+    missed = [(e.slots - expected(number, e.fillers, e.instances, spare=spare), e.error) for e in row]
     value, error, agreeing = _lowest(missed)
     near = abs(value) < _AGREE
-    return number + value, error, agreeing if near else 0
+    miss = median(abs(slots) for slots, _ in missed)
+    return _Read(number + value, error, agreeing if near else 0, spare, miss)
 
 
 def _lowest(values: Sequence[tuple[float, float]]) -> tuple[float, float, int]:
@@ -129,18 +153,16 @@ def _off(single: Sequence[float]) -> tuple[float, float]:
     return bias, max(median(off) / HALF_WITHIN, _GRAIN) if off else _GRAIN
 
 
-def _judged(
-    row: Sequence[Estimate], found: tuple[float, float, int], bias: float, scatter: float
-) -> SlotCount:
-    known, agreeing = round(found[0]) == 1, found[2]
+def _judged(row: Sequence[Estimate], found: _Read, bias: float, scatter: float) -> SlotCount:
+    known = round(found.slots) == 1
     taken = bias if known else bias / 2  # of other numbers it may be none of it, or all
-    value, error = found[0] - taken, math.hypot(found[1], scatter, 0.0 if known else bias / 2)
+    value, error = found.slots - taken, math.hypot(found.error, scatter, 0.0 if known else bias / 2)
     least, most = min(e.slots for e in row), max(e.slots for e in row)
     if scatter >= SURE or abs(bias) >= _AGREE:
         reason = Slots.LOUD.of(max(scatter, abs(bias)))
     else:
-        reason = _doubt(value, error, agreeing, (least, most))
-    return SlotCount(value, error, None if reason else round(value), least, most, reason)
+        reason = _doubt(value, error, found.agreeing, (least, most))
+    return SlotCount(value, error, None if reason else round(value), least, most, reason, found.spare)
 
 
 def _doubt(value: float, error: float, agreeing: int, ends: tuple[float, float]) -> Remark:

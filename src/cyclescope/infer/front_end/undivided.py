@@ -44,7 +44,7 @@ def _miss(row: Sequence[Estimate], width: float, whole: bool) -> float:
 
 
 @cache
-def seen(slots: int, fillers: int, instances: int, width: float, whole: bool = True) -> float:
+def seen(slots: int, fillers: int, instances: int, width: float, whole: bool = True, spare: int = 0) -> float:
     """The estimate for a form of so many slots, its instances spread evenly (see `model.dispatch_cycles`).
 
     Instructions of one slot leave none empty, so that only instances are looked at.
@@ -54,7 +54,7 @@ def seen(slots: int, fillers: int, instances: int, width: float, whole: bool = T
     gaps = [fillers * (n + 1) // instances - fillers * n // instances for n in range(instances)]
     ends, known = [0.0], {0.0: 0}  # slots behind each repetition; which one ends so far into a cycle
     for number in range(1, 2 * SETTLING + 1):
-        ends.append(_behind(ends[-1], gaps, slots, width))
+        ends.append(_behind(ends[-1], gaps, slots, min(slots + spare, width), width))
         first = known.setdefault(ends[-1] % width, number)
         if first < number and width.is_integer():  # whole numbers: from here on they come again
             ends += _again(ends, first, 2 * SETTLING)
@@ -62,12 +62,12 @@ def seen(slots: int, fillers: int, instances: int, width: float, whole: bool = T
     return ((ends[2 * SETTLING] - ends[SETTLING]) / SETTLING - fillers) / instances
 
 
-def _behind(used: float, gaps: Sequence[int], slots: int, width: float) -> float:
+def _behind(used: float, gaps: Sequence[int], slots: int, needed: float, width: float) -> float:
     """Slots behind one repetition: fillers between instances, and those that stay empty in front of these."""
     for gap in gaps:
         used += gap
         free = width - used % width
-        used += slots + (free if free < slots <= width else 0)
+        used += slots + (free if free < needed and slots <= width else 0)
     return used
 
 

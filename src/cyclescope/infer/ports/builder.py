@@ -42,6 +42,7 @@ class PortUsage(msgspec.Struct, frozen=True, dict=True):
     in cycles. `resources` has cycles of each resource: sets of ports by their notation, hidden units by the
     form that shows them. `residual` is by how many micro-operations the explanation misses the measurements
     at most. `late` says that its result comes later than others of its ports, which may lose a turn to it.
+    `spare` are slots that have to be free behind its own.
     """
 
     slots: float | None
@@ -56,6 +57,7 @@ class PortUsage(msgspec.Struct, frozen=True, dict=True):
     remarks: tuple[Remark, ...] = ()
     slot_range: tuple[float, float] | None = None
     late: bool = False
+    spare: float = 0.0
 
     @cached_property
     def note(self) -> str:
@@ -169,7 +171,10 @@ class PortBuilder:
         known = self._known.get((form.id, throughput))
         if known is None:
             found = self._usage(form, throughput, why_none)
-            known = msgspec.structs.replace(found, slot_range=self.facts.front_end.slot_range(form))
+            front_end = self.facts.front_end
+            known = msgspec.structs.replace(
+                found, slot_range=front_end.slot_range(form), spare=front_end.spare(form)
+            )
             if form.id in self.facts.confined:
                 self._known[form.id, throughput] = known
         return known

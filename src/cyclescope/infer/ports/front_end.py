@@ -227,6 +227,11 @@ class FrontEndFacts:
         mechanism = dropped(form)
         return (0.0, Slots.NONE.of(mechanism)) if mechanism else (None, Slots.NO_MECHANISM.of())
 
+    def spare(self, form: InstructionForm) -> float:
+        """Slots that have to be free behind those of a form in its cycle, as far as its slots are proved."""
+        count = self.counts.get(form.id)
+        return 0.0 if count is None or count.whole is None else float(count.spare)
+
     def slot_range(self, form: InstructionForm) -> tuple[float, float] | None:
         """The least and the most slots of what is read too vaguely to count, and of microcode, which takes
         different numbers in different loops.

@@ -84,7 +84,7 @@ class MixModel:
         """With slots as they were read where they are not told."""
         slots = self.facts.front_end.slots.get(form) if usage.slots is None else usage.slots
         return FormCost(
-            slots, usage.operations, throughput=self.facts.front_end.throughputs.get(form),
+            slots, usage.operations, throughput=self.facts.front_end.throughputs.get(form), spare=usage.spare,
             microcoded=usage.microcoded, confidence=usage.confidence, alternatives=usage.alternatives,
         )  # fmt: skip
 
@@ -281,10 +281,10 @@ class MixModel:
 
 def _dispatched(model: MachineModel, forms: Sequence[str]) -> float:
     """Cycles that the front end takes for a mix in the better of the orders in which it is measured."""
-    slots = [model.forms[form].slots or 0.0 for form in forms]
-    twice = [some for some in slots for _ in range(ORDERS)]
-    width, whole = model.core.width, model.core.whole
-    return min(dispatch_cycles(slots, width, whole), dispatch_cycles(twice, width, whole) / ORDERS)
+    costs, core = [(model.forms[form].slots or 0.0, model.forms[form].spare) for form in forms], model.core
+    some = ([cost for cost in costs for _ in range(times)] for times in (1, ORDERS))
+    one, two = (dispatch_cycles([s for s, _ in r], core.width, core.whole, [x for _, x in r]) for r in some)
+    return min(one, two / ORDERS)
 
 
 def _predicted(mixes: Iterable[tuple[float, float | None, float]], evenness: float) -> int:

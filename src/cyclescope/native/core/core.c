@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define CONFIGURATION 17 /* numbers ahead of the queues */
-#define HEAD 8          /* numbers ahead of a template's latencies */
+#define HEAD 9          /* numbers ahead of a template's latencies */
 
 /* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, single ports, writing
  * ports, their patience, whether it is looked ahead, rotating ports, by how many instructions ages are blurred, losing
@@ -139,6 +139,7 @@ static struct template *read_template(const int64_t *words)
     t->sources = (int32_t)words[5];
     t->targets = (int32_t)words[6];
     t->operations = (int32_t)words[7];
+    t->needed = (int32_t)words[8];
     words += HEAD;
     t->base = copied(&words, t->targets);
     t->latency = copied(&words, t->sources * t->targets);
@@ -148,7 +149,7 @@ static struct template *read_template(const int64_t *words)
     return NULL;
 }
 
-/* slots, flags, entries, loads, stores, sources, targets, operations; base per target; latency per
+/* slots, flags, entries, loads, stores, sources, targets, operations, slots needed; base per target; latency per
  * source and target; per operation its ports, cycles, targets fed, whether it is early, its slack,
  * when its result comes, and what it waits for per source. Returns the template's number or an error. */
 EXPORT int32_t core_template(struct core *core, const int64_t *words, int32_t count)

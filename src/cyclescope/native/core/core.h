@@ -40,6 +40,7 @@ struct operation {
 struct template {
     int32_t slots, flags, entries, loads, stores;
     int32_t sources, targets, operations, early;
+    int32_t needed; /* slots that the cycle has to have left, 0 where an instruction may be divided between cycles */
     int32_t *base;    /* per target: parts from the dispatch on, whatever the sources */
     int32_t *latency; /* [source * targets + target] in parts, or NEVER */
     struct operation *operation;

@@ -107,7 +107,7 @@ static void dispatch(struct run *r)
         const struct template *form = r->p->body[r->position].form;
         int alone = form->flags & MICROCODED;
         if (r->remaining == NONE) {
-            if (alone && budget < r->core->width)
+            if ((alone || form->needed > budget) && budget < r->core->width)
                 return;
             r->remaining = form->slots;
         }
