@@ -142,7 +142,8 @@ def _proved(
     if verdicts is None:
         return costs, capacities
     sets, takers = set(port_resources(ports)), _takers(costs)
-    kept = {name for name in capacities if name in sets or verdicts.proves(takers.get(name, ()))}
+    proved = verdicts.proved({name: forms for name, forms in takers.items() if name not in sets})
+    kept = {name for name in capacities if name in sets or name in proved}
     found = {
         form: msgspec.structs.replace(
             cost, resources={name: cycles for name, cycles in cost.resources.items() if name in kept}

@@ -90,10 +90,19 @@ class Verdicts(msgspec.Struct, frozen=True):
         """How much counts of what forms cost others."""
         return Shares(self.uneven, self.late)
 
-    def proves(self, takers: Iterable[str]) -> bool:
-        """Whether one of the units that mixes proved is that of these forms, under whatever name."""
-        some = set(takers)
-        return any(len(some & {*forms}) > MOSTLY * len(some | {*forms}) for forms in self.units.values())
+    def proved(self, takers: Mapping[str, Iterable[str]]) -> set[str]:
+        """Of units with the forms that take them those that mixes proved, under whatever names they have now.
+
+        Each is the one whose forms are most like those of a proved one: of all vector instructions more
+        than half may be among all that access memory.
+        """
+        found = set()
+        for forms in self.units.values():
+            alike = {name: _alike({*some}, {*forms}) for name, some in takers.items()}
+            likest = max(alike, key=alike.__getitem__, default="")
+            if alike.get(likest, 0.0) > MOSTLY:
+                found.add(likest)
+        return found
 
     def lowered(self, form: str, usage: PortUsage) -> PortUsage:
         """A usage with no more confidence than fresh mixes leave."""
@@ -102,6 +111,10 @@ class Verdicts(msgspec.Struct, frozen=True):
             usage = _at_most(usage, verdict.confidence, Usage.AS_KEPT.of(verdict.reason))
         doubted = self.doubted.get(form, usage.confidence)
         return usage if doubted == usage.confidence else _at_most(usage, doubted, Usage.DOUBTED_KIND.of())
+
+
+def _alike(some: set[str], others: set[str]) -> float:
+    return len(some & others) / max(len(some | others), 1)
 
 
 def _at_most(usage: PortUsage, level: str, why: Remark) -> PortUsage:

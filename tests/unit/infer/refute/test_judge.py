@@ -222,6 +222,8 @@ def test_what_is_doubted_has_the_confidence_that_is_left():
 
 def test_units_are_known_by_their_forms():
     verdicts = Verdicts(0, {}, {"what limits A": ("A", "B", "C")}, ClaimCalibration())
-    assert verdicts.proves(["A", "B"])
-    assert not verdicts.proves(["A"])
-    assert not verdicts.proves(["A", "B", "D", "E", "F"])
+    assert verdicts.proved({"new name": ["A", "B"], "other": ["D"]}) == {"new name"}
+    assert verdicts.proved({"what limits A": ["A"], "other": ["A", "B", "D", "E", "F"]}) == set()
+    assert verdicts.proved({"a wider one": ["A", "B", "C", "D"], "what limits A": ["A", "B", "C"]}) == {
+        "what limits A"
+    }
