@@ -41,6 +41,7 @@ class CodeLines(msgspec.Struct, frozen=True):
     Where that line has more, so many at a time take `more` cycles, and each further line takes at least one.
     With `apart` each line takes a cycle, however little of it is read. Of more no loop is sure: in two lines,
     with eight slots a cycle, NOPs take three cycles from 15 slots on, and other instructions two to three.
+    Slots are kept in pieces of `piece`: one that begins in a line has what comes first in the next.
     """
 
     size: int
@@ -48,6 +49,7 @@ class CodeLines(msgspec.Struct, frozen=True):
     more: float
     apart: bool = False
     room: ConstantRoom | None = None
+    piece: int = 1
 
     def cycles(
         self, begin: int, slots: Sequence[tuple[int, float]], constants: Sequence[tuple[int, int]] = ()
@@ -82,7 +84,12 @@ class CodeLines(msgspec.Struct, frozen=True):
         return self._cycles(self._filled(begin, slots))
 
     def _cycles(self, lines: Mapping[int, float]) -> float:
-        return sum(1 + self.more * max(ceil(count / self.most) - 1, 0) for count in lines.values())
+        cycles, left = 0.0, 0.0  # left: what the last piece has room for
+        for count in lines.values():
+            own = max(count - left, 0.0)
+            left = -own % self.piece if own else left - count
+            cycles += 1 + self.more * max(ceil(own / self.most) - 1, 0)
+        return cycles
 
     def _filled(self, begin: int, slots: Iterable[tuple[int, float]]) -> dict[int, float]:
         """Slots by the number of the line."""
@@ -173,7 +180,19 @@ def _of_steps(short: Mapping[int, _Read], long: Mapping[int, _Read], bytes_of_lo
     ends = [n for n in _steps(long) if n not in steps]
     powers = (_power(bytes_of_long * (n - 1), bytes_of_long * n + _END) for n in ends)
     size = next((power for power in powers if power), 0)
-    return CodeLines(size, most, more) if size and steps[0] <= most else None
+    if not size or steps[0] > most:
+        return None
+    lines = CodeLines(size, most, more)
+    return msgspec.structs.replace(lines, piece=_piece(long, lines, bytes_of_long, most + 1 - steps[0]))
+
+
+def _piece(long: Mapping[int, _Read], lines: CodeLines, bytes_of_long: int, end: int) -> int:
+    """The slots of a piece, by how many more than are got at a time the second line has before a step."""
+    full = lines.size // bytes_of_long
+    steps = [n for n in _steps(long) if n > full and round(long[n][1]) - round(long[n - 1][1]) >= lines.more]
+    more = steps[0] + end - 1 - full - lines.most if steps else 0
+    pieces = (piece for piece in range(lines.most, 0, -1) if lines.most % piece == 0)
+    return next((piece for piece in pieces if more > 0 and -full % piece == more), 1)
 
 
 def _steps(read: Mapping[int, _Read]) -> list[int]:

@@ -185,6 +185,23 @@ def test_a_trip_takes_the_lines_that_it_has_bytes_in(begin, slots, cycles):
     assert CodeLines(64, 12, 2).cycles(begin, slots) == cycles
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "cycles"),
+    [(13, 17, 4.0), (13, 18, 6.0), (16, 14, 4.0), (16, 15, 6.0), (18, 12, 4.0), (18, 13, 6.0), (19, 17, 4.0)],
+)
+def test_a_piece_that_a_line_begins_has_what_comes_first_in_the_next(first, second, cycles):
+    """As measured on a Zen 5; a compiled loop of 16 and 14 slots took 4.6 cycles, bound by its ports."""
+    slots = straight(first + second, size=3)
+    assert CodeLines(64, 12, 2, piece=6).cycles(64 - 3 * first, slots) == cycles
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("ends", [1, 2])
+def test_pieces_are_found_by_what_the_second_line_has_more(ends, seed):
+    truth = CodeLines(64, 12, 2, piece=6)
+    assert code_lines(readings(truth, ends=ends, noise=0.14, seed=seed)) == truth
+
+
 @pytest.mark.parametrize(("share", "told"), [(0.985, True), (0.97, False)])
 def test_lines_take_no_longer_than_what_was_read(share, told):
     """Whole cycles are read too low by two in a hundred at most; more says that lines take less."""
