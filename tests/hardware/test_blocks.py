@@ -83,7 +83,7 @@ def test_copies_take_as_long_wherever_in_a_line_they_end(calibrated):
     [
         ("4c8b5f284d85db", 150, 64),  # 7 bytes, so that 64 copies fill lines
         ("488d58084d8b5f28", 150, 8),
-        ("488d5808" * 14 + "b801000000", 20, 32),  # 61 bytes: half lines, as 64 copies would be too many
+        ("488d5808" * 15 + "b801000000", 18, 32),  # 65 bytes: half lines, as 64 copies would be too many
     ],
 )
 def test_the_copies_of_all_lengths_begin_at_the_same_place_in_a_line(calibrated, code, quarter, lines):

@@ -18,7 +18,7 @@
 #define UNROLLED_BYTES 10000       /* copies: what micro-operation caches hold of usual code */
 #define LOOP_INSTRUCTIONS 20000    /* of all trips: an end that is mispredicted is a thousandth */
 #define FEWEST 8                   /* copies */
-#define LONGER 2                   /* quarters: for whole lines a length may have more copies, of a whole a quarter */
+#define LONGER 2                   /* quarters that fill lines at most: no more than a fourth more copies for that */
 #define CALLS_MAX 100
 #define WHOLE_TARGETS 4 /* a call that takes more of them has too many copies */
 #define LINE 64         /* bytes: what arch_emit_align aligns */
