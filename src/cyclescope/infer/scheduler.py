@@ -178,28 +178,34 @@ def with_turns(way: Scheduling, machine: MachineModel, isa: str) -> list[Schedul
     ports = _of_plain(machine, isa, VECTOR_ADDED)
     if way.binding in ("", IDEAL) or not ports or not {*ports}.isdisjoint(_of_additions(machine, isa)):
         return []
-    least, most = (int(end).bit_length() for end in (limits.QUEUE.least, limits.QUEUE.most))
-    sizes = [1 << bits - 1 for bits in range(least, most + 1)]
     return [
         msgspec.structs.replace(
             way, rotating=ports,
             schedulers=tuple(Scheduler(f"vector {n}", part, size) for n, part in enumerate(parts)),
         )
         for parts in _unlike_halves(machine, ports)
-        for size in sizes
+        for size in _sizes()
     ]  # fmt: skip
 
 
-def with_dealt(way: Scheduling, machine: MachineModel, isa: str) -> list[Scheduling]:
-    """A way that chooses the other ports at the start, and whose vector ports write one result in a cycle.
+def _sizes() -> Iterator[int]:
+    """Entries of a queue in front of vector ports, in steps that readings tell from each other."""
+    least, most = (int(end).bit_length() for end in (limits.QUEUE.least, limits.QUEUE.most))
+    return (1 << bits - 1 for bits in range(least, most + 1))
 
-    None where operations on general registers use these ports.
+
+def with_dealt(way: Scheduling, machine: MachineModel, isa: str) -> list[Scheduling]:
+    """A way that chooses the other ports at the start, and whose vector ports are got at dispatch.
+
+    They write one result in a cycle, or so many operations at most wait in front of each. None where
+    operations on general registers use these ports.
     """
     ports = _of_plain(machine, isa, VECTOR_ADDED)
     if way.binding != IDEAL or not ports or not {*ports}.isdisjoint(_of_additions(machine, isa)):
         return []
     patience = (1 << n >> 1 for n in range(int(limits.PATIENCE.most).bit_length() + 1))  # 0, 1, 2, 4
-    return [msgspec.structs.replace(way, writeback=Writeback(ports, cycles)) for cycles in patience]
+    some = (*(Writeback(ports, n) for n in patience), *(Writeback(ports, entries=n) for n in _sizes()))
+    return [msgspec.structs.replace(way, writeback=one) for one in some]
 
 
 def with_evenness(

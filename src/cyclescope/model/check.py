@@ -58,8 +58,7 @@ def checked(model: MachineModel, where: str = "") -> MachineModel:
 
 def problems(model: MachineModel) -> Iterator[str]:
     """One line for everything that is wrong with a model; of sizes that are out of range, only these."""
-    sizes = list(_size_problems(model))
-    if sizes:
+    if sizes := list(_size_problems(model)):
         yield from sizes
         return
     yield from _head_problems(model)
@@ -190,11 +189,12 @@ def _dealt_problems(core: Core, port_count: int) -> Iterator[str]:
     if core.ahead and not core.single:
         yield "core.ahead: needs core.single"
     early = {"single": core.single or None, "rotating": core.rotating or None}
-    if core.writeback is not None:
-        yield from _port_problems("core.writeback", core.writeback.ports, port_count)
+    if (wb := core.writeback) is not None:
+        yield from _port_problems("core.writeback", wb.ports, port_count)
         yield from () if core.binding else ("core.writeback: needs a binding of ports, not ''",)
-        yield from _outside("core.writeback: patience", core.writeback.patience, limits.PATIENCE)
-        yield from _outside("core.writeback: evenness", core.writeback.evenness, limits.EVENNESS)
+        yield from _outside("core.writeback: patience", wb.patience, limits.PATIENCE)
+        yield from _outside("core.writeback: evenness", wb.evenness, limits.EVENNESS)
+        yield from _outside("core.writeback: entries", wb.entries or limits.QUEUE.least, limits.QUEUE)
     for field, ports in early.items():
         if ports is None:
             continue

@@ -69,11 +69,12 @@ class Layout(msgspec.Struct, frozen=True):
     a set of ports whose operations of one cycle announce their results when they ask for a port, `clusters`
     are sets of which an operation that may use all of them gets one. Where ports are chosen at dispatch, each
     of the `single` ports gets one operation at most in a cycle, and each of the `writing` ports writes one
-    result: while an operation would write another one, younger ones start before it in `patience` cycles.
-    `ahead` says that single ports are chosen so that most of a cycle's next operations find one, too. The
-    `rotating` ports take operations in turn, however many each of them got. By up to `blur` instructions an
-    older operation may be taken for a younger one. Each of the `losing` ports writes one result in a cycle:
-    what would write another one has got it in vain, where ports are chosen at the start.
+    result: while an operation would write another one, younger ones start before it in `patience` cycles; if
+    these are negative, it waits for none. `ahead` says that single ports are chosen so that most of a cycle's
+    next operations find one, too. The `rotating` ports take operations in turn, however many each of them
+    got. By up to `blur` instructions an older operation may be taken for a younger one. Each of the `losing`
+    ports writes one result in a cycle: what would write another one has got it in vain, where ports are
+    chosen at the start.
     """
 
     width: float

@@ -21,7 +21,7 @@ from cyclescope.isa.register import domain, register_number
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
-from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel
+from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel, Scheduler, Writeback
 from cyclescope.simulate.cost import Ends, cost_of, spread, template
 from cyclescope.simulate.engine import (
     MOST_PORTS,
@@ -256,9 +256,11 @@ class Simulator:
 
 def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
     """The engine's core for a machine; sizes that the model does not know are no limit."""
+    writeback = core.writeback or Writeback(())
+    own = [Scheduler("", (port,), writeback.entries) for port in writeback.ports]
     queues = tuple(
         (_set(s.ports), s.entries)
-        for s in sorted(core.schedulers, key=lambda s: len(s.ports))
+        for s in sorted((*own, *core.schedulers), key=lambda s: len(s.ports))
         if s.entries and s.ports
     )
     return Layout(
@@ -266,8 +268,7 @@ def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
         core.store_buffer or UNLIMITED, core.in_order, policy, queues[:MOST_PORTS],
         _set(core.wakeup.ports) if core.wakeup else 0,
         tuple(map(_set, core.wakeup.clusters)) if core.wakeup else (), _set(core.single),
-        _set(core.writeback.ports) if core.writeback else 0,
-        core.writeback.patience if core.writeback else 0, core.ahead,
+        _set(writeback.ports), -1 if writeback.entries else writeback.patience, core.ahead,
         _set(core.rotating), core.wakeup.blur if core.wakeup else 0,
         _set(core.wakeup.ports) if core.wakeup and core.wakeup.one_result else 0,
     )  # fmt: skip

@@ -304,6 +304,16 @@ def test_vector_ports_that_write_one_result_in_a_cycle_are_told(table, in_turn, 
     assert not with_dealt(Scheduling(EVENLY), machine, "x86-64")
 
 
+@pytest.mark.parametrize("entries", [16, pytest.param(8, marks=pytest.mark.slow)])
+def test_room_in_front_of_vector_ports_is_told(table, in_turn, entries):
+    machine, way = in_turn
+    late = Scheduling(IDEAL, Wakeup(way.single))
+    dealt = msgspec.structs.replace(late, writeback=Writeback(way.rotating, entries=entries))
+    found = scheduling_of(machine, facts_of(both(machine, table, dealt)), table)
+    assert found.writeback is not None
+    assert (found.writeback.ports, found.writeback.entries) == (way.rotating, entries)
+
+
 @pytest.mark.parametrize("evenness", [0.0, 0.25, 1.0])
 def test_how_evenly_vector_ports_are_used_is_what_their_rounds_take(table, in_turn, evenness):
     machine, way = in_turn

@@ -237,6 +237,7 @@ def test_ports_that_write_one_result_are_there():
         ({"writeback": Writeback((0,), evenness=1.1), "binding": IDEAL}, "core.writeback: evenness"),
         ({"writeback": Writeback((99,)), "binding": STATIC}, "core.writeback: [99] do not exist"),
         ({"writeback": Writeback((0,), 8), "binding": STATIC}, "core.writeback: patience"),
+        ({"writeback": Writeback((0,), entries=7), "binding": IDEAL}, "core.writeback: entries"),
     ):
         assert next(problems(model(core))).startswith(said)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from cyclescope.model.calibration import ClaimCalibration, TriedMixes
 from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.model.machine import (
@@ -61,6 +63,12 @@ EXPECTED = Path(__file__).parent / "expected"
 
 def test_every_line_of_a_machine():
     assert machine_text(MODEL) == (EXPECTED / "machine.txt").read_text()
+
+
+def test_room_in_front_of_ports_is_told():
+    core = msgspec.structs.replace(CORE, writeback=Writeback((0, 1), evenness=0.25, entries=16))
+    told = "p01 are got at dispatch; 16 operations wait in front of each; rounds are 25.0% of the way"
+    assert told in machine_text(msgspec.structs.replace(MODEL, core=core))
 
 
 def test_every_line_of_a_form():

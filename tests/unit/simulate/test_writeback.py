@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.model.machine import EVENLY, IDEAL, FormCost, Operation, Writeback
+from cyclescope.model.machine import EVENLY, IDEAL, Core, FormCost, Operation, Scheduler, Writeback
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.cost import template
 from cyclescope.simulate.engine import Engine, Layout, Template
+from cyclescope.simulate.simulator import layout_of
 from cyclescope.simulate.units import BROUGHT, Units, result_of, usual_results
 from tests.support.made.cores import loop, work
 
@@ -52,6 +53,19 @@ def test_such_ports_are_got_at_dispatch_where_others_are_chosen_at_the_start(wri
     engine = Engine(Layout(width=3, ports=2, writing=writing))
     body = loop(engine, (slow,), (plain,), (plain,))
     assert [operations[0][0] for operations in engine.trace(body, 1).operations] == [1, 1, cycle]
+
+
+def test_no_operation_waits_for_results_on_ports_with_negative_patience():
+    layout = msgspec.structs.replace(PORT, policy=IDEAL, patience=-1)
+    assert issued(layout, LONG, LONG, SHORT, LONG) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("entries", "queues", "patience"), [(0, (), 2), (8, ((1, 8), (4, 8), (3, 6)), -1)])
+def test_where_room_in_front_of_ports_is_known_operations_wait_for_that_alone(entries, queues, patience):
+    others = (Scheduler("general", (0, 1), 6),) if entries else ()
+    core = Core(4, writeback=Writeback((0, 2), 2, entries=entries), binding=IDEAL, schedulers=others)
+    layout = layout_of(core, 3)
+    assert (layout.writing, layout.queues, layout.patience) == (0b101, queues, patience)
 
 
 def test_ports_that_announce_results_are_got_when_operations_start():

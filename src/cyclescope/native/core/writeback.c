@@ -32,7 +32,7 @@ void issue_writing(struct run *r, int32_t port, int32_t queue)
         uint64_t key = heap->keys[0];
         int64_t slot = slot_of(key);
         struct pending *op = &operations_of(r, slot)[key & 255];
-        if (takes_result(r, port, r->p->body[r->instances[slot].index].form->operation[key & 255].result)) {
+        if (r->core->patience < 0 || takes_result(r, port, r->p->body[r->instances[slot].index].form->operation[key & 255].result)) {
             r->ready--;
             start(r, heap_pop(heap), port);
             continue;
