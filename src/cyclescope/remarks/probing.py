@@ -25,6 +25,7 @@ class UnclearCore(Meaning):
     UNITS_LIMIT = "no mixes agree: units limit them, or NOPs"
     OTHER_RATES = "mixes with other units are of other rates"
     NOPS_TAKE_TIME = "NOPs beside ordinary ones take time: units are not what limits them"
+    ORDINARY_WAIT = "ordinary ones alone take longer: units are not what limits them"
     NOT_SLOTS = "something else than slots is the limit"
     OTHERS_WAIT = "those of one register take as long: units are not what limits them"
     NOT_UNITS = "more additions take no longer than more NOPs: units are not what limits them"

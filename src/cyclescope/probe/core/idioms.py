@@ -72,6 +72,8 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
         return ProbeVerdict(CoreAnswer.ZERO, None, steady(asked, busy, alone, ordinary))
     if answer is CoreAnswer.EXECUTED and idle.low > ordinary.high:
         raise Unresolved(UnclearCore.NOPS_TAKE_TIME.of())
+    if answer is CoreAnswer.EXECUTED and alone.high < ordinary.low:  # these wait: more may take more slots
+        raise Unresolved(UnclearCore.ORDINARY_WAIT.of())
     return ProbeVerdict(answer, None, steady(idle, asked, busy))
 
 

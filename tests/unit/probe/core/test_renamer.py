@@ -43,6 +43,13 @@ def test_what_drawn_renamers_do(probe, truth, shape, least):
     assert score.stated >= least, f"seed {SEED}: {score}"
 
 
+def test_idioms_are_not_called_executed_where_ordinary_ones_wait():
+    """Two slots each on a core of five: more of them take longer by the front end, idioms or not."""
+    machine = drawn([IDIOMS], 743346101)
+    core = (SimulatedBackend(machine, noise=NOISE), lambda subject: idle(machine, subject))
+    assert scored(IDIOMS, [core]).wrong == []
+
+
 @pytest.mark.parametrize("core", ["neoverse-v2", "sifive-p670"])
 @pytest.mark.parametrize("probe", [MOVES, BREAKING], ids=["moves", "breaking"])
 def test_other_instruction_sets(core, probe):
