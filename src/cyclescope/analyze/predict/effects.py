@@ -132,7 +132,7 @@ EFFECTS = (
     Effect(name="halves", words="halves of the ports for memory", data=Data.THROUGHPUT, assumed=True,
            cycles=lambda s: bounds.halves(s.costs, s.machine.core.halves)),
     Effect(name="dealt_out", words="ports that are dealt out before they are free", data=Data.THROUGHPUT,
-           assumed=True, needs=traits.USES_VECTORS,
+           assumed=True, simulated=True, needs=traits.USES_VECTORS,
            cycles=lambda s: dealt_out(s.costs, s.machine.core.writeback)),
     Effect(name="meeting_results", words="results that meet at their ports", data=Data.LATENCY, assumed=True,
            needs=traits.USES_VECTORS,

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from cyclescope.model.machine import EVENLY, IDEAL, Operation, Writeback
-from tests.support.code.blocks import changed, measured, predicted
+from cyclescope.session.predictors import Simulated
+from tests.support.code.blocks import block, changed, measured, predicted
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
@@ -19,7 +20,11 @@ ADD, TIMES = "paddd xmm0, xmm1; ", "movaps xmm2, xmm3; mulps xmm2, xmm4; "  # a 
 SHORT, LONG = 2.0, 3.0
 
 
-def bounds(text, long=LONG, ports=(0,), evenness=0.0, binding=IDEAL, found=True):
+def bounds(text, **rest):
+    return predicted(text, loop=True, machine=core(**rest)).bounds
+
+
+def core(long=LONG, ports=(0,), evenness=0.0, binding=IDEAL, found=True):
     """Multiplications have the first port or two; additions both."""
     machine = changed(
         measured(),
@@ -33,8 +38,8 @@ def bounds(text, long=LONG, ports=(0,), evenness=0.0, binding=IDEAL, found=True)
         MOVAPS_0F28_XMM_XMM={"eliminated": True, "operations": ()},
     )  # fmt: skip
     writeback = Writeback((0, 1), evenness=evenness) if found else None
-    core = msgspec.structs.replace(machine.core, binding=binding, writeback=writeback)
-    return predicted(text, loop=True, machine=msgspec.structs.replace(machine, core=core)).bounds
+    dealt = msgspec.structs.replace(machine.core, binding=binding, writeback=writeback)
+    return msgspec.structs.replace(machine, core=dealt)
 
 
 def waited(meet, chain=SHORT):
@@ -73,3 +78,12 @@ def test_ports_are_as_full_as_was_found_between_the_best_and_an_even_use(evennes
     text = "movaps xmm0, xmm1; " + 2 * (ADD + TIMES)
     assert bounds(text, evenness=evenness)["dealt_out"] == pytest.approx(2 + evenness)
     assert "dealt_out" not in bounds(text, evenness=evenness, found=False)
+
+
+def test_the_simulated_core_sees_itself_who_gets_which_port():
+    """Two multiplications on the one port, and two additions: as good as the best, not an even use."""
+    text = "movaps xmm0, xmm1; paddd xmm0, xmm1; " + TIMES
+    machine = core(evenness=1.0)
+    (found,) = Simulated(machine).answers([block(2 * text, loop=True)])
+    assert found.bounds["dealt_out"] == pytest.approx(3)
+    assert found.cycles == pytest.approx(2, abs=0.1)
