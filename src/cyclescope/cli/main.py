@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -108,6 +109,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def run(command: click.Command, name: str, args: list[str]) -> NoReturn:
     """Run a command of this name and end the program."""
     received = _stop_in_order()
+    _write_to_the_end()
     try:
         code = command.main(args=args, prog_name=name, standalone_mode=False)
     except (Exception, Stopped) as error:
@@ -136,6 +138,15 @@ def _stop_in_order() -> list[int]:
             signal.signal(number, stop)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, nobody would learn how the runner ended
     return received
+
+
+def _write_to_the_end() -> None:
+    """Let nothing of what is printed get lost: Python without buffers (PYTHONUNBUFFERED) writes what a disk
+    has room for, and says nothing of the rest.
+    """
+    out = sys.stdout
+    if out is not None and isinstance(getattr(out, "buffer", None), io.RawIOBase):
+        sys.stdout = open(out.fileno(), "w", encoding=out.encoding, errors=out.errors, closefd=False)  # noqa: SIM115
 
 
 def _interrupted(error: BaseException, number: int) -> tuple[str, int]:

@@ -81,9 +81,12 @@ def read_summary(path: Path) -> SummaryOnly:
 
 
 def write_model(model: MachineModel, path: Path) -> None:
-    """Write a model as JSON, compressed where the name ends in .xz."""
+    """Write a model as JSON, compressed where the name ends in .xz. Raises UsageError where that fails."""
     data = encode(model)
-    path.write_bytes(lzma.compress(data) if path.suffix == ".xz" else data)
+    try:
+        path.write_bytes(lzma.compress(data) if path.suffix == ".xz" else data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror})", "name another file") from error
 
 
 def _unpacked(data: bytes) -> bytes:

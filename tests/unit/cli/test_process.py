@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -77,6 +78,28 @@ def test_output_that_cannot_be_written(more):
         done = run(LISTING, stdout=full, env=ENVIRON | more)
     assert done.returncode == 1
     assert done.stderr == "error: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("more", [{}, {"PYTHONUNBUFFERED": "1"}])
+def test_output_of_which_a_part_cannot_be_written(tmp_path, more):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    with (tmp_path / "out").open("w") as file:
+        done = run(LISTING, stdout=file, env=ENVIRON | more, preexec_fn=limit)
+    assert (tmp_path / "out").stat().st_size == 1000
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output: File too large\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_file_that_cannot_be_written_is_named(tmp_path, form):
+    full = tmp_path / f"full.{form}"
+    full.symlink_to("/dev/full")
+    done = run([sys.executable, "-m", "cyclescope", "export", "znver3", "-o", str(full)])
+    assert done.returncode == 2
+    assert f"{full} cannot be written (No space left on device): name another file" in done.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -13,6 +13,7 @@ import msgspec
 from cyclescope.analyze.read.syntax import SYNTAXES
 from cyclescope.cli.options import Amount, OutputFile, WritingCommand
 from cyclescope.cli.short_life import keep_everything
+from cyclescope.cli.writing import write_file
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.report.predictions.views import TEXT, VIEWS, View
@@ -149,14 +150,14 @@ def command(
     if compare:
         rows = _compared(block, [machine, *map(load_model, compare)], wanted)
         for view, path in files:
-            _write(path, view.compared(rows))
+            write_file(path, view.compared(rows))
         click.echo(shown.compared(rows))
         for note in block.notes if shown is TEXT else ():
             click.echo(f"note: {printable(note)}")
         return
     found = wanted.of(block, machine)
     for view, path in files:
-        _write(path, view.shown(found))
+        write_file(path, view.shown(found))
     click.echo(shown.shown(found), color=_colours())
 
 
@@ -256,10 +257,3 @@ def _compared(
     if len(failed) == len(machines):
         raise failed[0]
     return rows
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror})", "name another file") from error

@@ -11,6 +11,7 @@ import click
 from cyclescope.analyze.choose.insertion import STYLES, markable_loops, marked
 from cyclescope.analyze.read.syntax import SYNTAXES
 from cyclescope.cli.options import OutputFile
+from cyclescope.cli.writing import write_file
 from cyclescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,4 +57,4 @@ def command(file: Path, auto: bool, output: Path | None, style: str, syntax: str
     if output is None:
         click.echo(text, nl=False)
     else:
-        output.write_text(text)
+        write_file(output, text)

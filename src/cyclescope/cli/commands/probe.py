@@ -17,6 +17,7 @@ from cyclescope.cli.options import (
     store_option,
     target_option,
 )
+from cyclescope.cli.writing import write_file
 from cyclescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def command(
         found.sort(key=lambda asked: probes.index(asked.probe))
         if page is not None:
             text = core_card(session.machine, isa, found, session.uncounted, session.conditions)
-            page.write_text(text, encoding="utf-8")
+            write_file(page, text)
         if as_json:
             click.echo(asked_json(session.machine, isa, found, session.uncounted))
         else:

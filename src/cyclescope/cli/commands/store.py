@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cyclescope.cli.options import OutputFile, cpu_option, json_option, store_option, target_option
+from cyclescope.cli.writing import write_file
 from cyclescope.errors import MeasurementError, StoreError, UsageError
 from cyclescope.session.elsewhere.backends import SAMPLE
 
@@ -69,7 +70,7 @@ def merge(sources: tuple[Path, ...], output: Path | None, directory: Path | None
     if table and not output and not directory:
         click.get_current_context().with_resource(when_needed())
         values = spread([stored_model(path) for path in sources])
-        table.write_text(spread_csv(values, list(map(str, sources))), encoding="utf-8")
+        write_file(table, spread_csv(values, list(map(str, sources))))
         click.echo(spread_text(values))
         return
     if output and not directory and not table:

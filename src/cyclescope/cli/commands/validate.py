@@ -12,6 +12,7 @@ import msgspec
 
 from cyclescope.backend.link import Link
 from cyclescope.cli.options import OutputFile, WritingCommand, cpu_option, json_option, target_option
+from cyclescope.cli.writing import write_file
 from cyclescope.errors import UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.model.machine import MachineModel
@@ -140,7 +141,7 @@ def command(
     if as_html:
         from cyclescope.report.predictions.validation_page import validation_page  # slow to import
 
-        _write(as_html, validation_page(found, worst))
+        write_file(as_html, validation_page(found, worst))
     click.echo(validation_json(found, worst) if as_json else validation_text(found, worst))
 
 
@@ -317,10 +318,3 @@ def _keep(path: Path, found: Validation) -> None:
     names = [one.name for part in found.sections[:1] for one in part.predictors]
     rows = [table_row(row, host_isa()) for part in found.sections for row in part.rows]
     write_timings(path, rows, names)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror})", "name another file") from error

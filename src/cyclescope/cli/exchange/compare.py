@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from cyclescope.cli.options import FiniteRange, OutputFile, WritingCommand, json_option
+from cyclescope.cli.writing import write_file
 from cyclescope.errors import UsageError
 from cyclescope.model.comparison.agreement import CYCLES_APART, RELATIVE, Tolerance, compare
 from cyclescope.session.elsewhere.backends import SAMPLE, SPELLED, is_backend, open_model
@@ -113,7 +114,7 @@ def _page(
 
     first, *others = (narrowed(one, patterns) for one in beside(names))
     found = [(other.model, compare(first.model, other.model, tolerance)) for other in others]
-    page.write_text(agreement_page(first, found, tolerance, differences), encoding="utf-8")
+    write_file(page, agreement_page(first, found, tolerance, differences))
     return f"{page}: {first.model.name} and {counted(len(others), 'other')}"
 
 
@@ -137,7 +138,7 @@ def _report(names: Sequence[str], patterns: tuple[str, ...], folder: Path) -> st
     for old in folder.glob("[0-9][0-9][0-9]-*.md"):
         old.unlink()
     for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_file(folder / name, text)
     forms = counted(sum(one.differing for one in classes), "form")
     return f"{folder}: {forms} differ, {counted(len(classes), 'text')}; {CLASSES_INDEX} lists them"
 
@@ -172,7 +173,7 @@ def _experiments(
             if isinstance(backend, SimulatedBackend) and backend.machine.borrowed:
                 where += f", {borrowing(backend.machine.borrowed)}"
     if page is not None:
-        page.write_text(experiments_page(found, usages, names[0], where, shown), encoding="utf-8")
+        write_file(page, experiments_page(found, usages, names[0], where, shown))
         return f"{page}: {names[0]} and {where}"
     if as_json:
         return replay_json(found, names[0], where, usages)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cyclescope.cli.options import OutputFile, WritingCommand
+from cyclescope.cli.writing import write_file
 from cyclescope.errors import UsageError
 from cyclescope.formats.registry import FORMATS, WRITABLE, Format, by_name, of_suffix
 
@@ -64,7 +65,7 @@ def command(what: str, output: Path | None, name: str | None, program: Path | No
     if output is None:
         click.echo(written.text, nl=False)
     else:
-        output.write_text(written.text, encoding="utf-8")
+        write_file(output, written.text)
     where = str(output) if output else "standard output"
     click.echo(f"{where}: {named(model)} as {chosen.about}", err=True)
     click.echo(left_out_text((*unknown, *written.left_out), "left out", whole=left_out), err=True, nl=False)
