@@ -278,8 +278,8 @@ class TimingBuilder:
             longer = LESS * record.per_instance >= (throughput.value or math.inf)  # than without a dependency
             return self._below_law(pair, record, found, record.kind is Kind.FILLED and longer)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
-            kind = EXACT if value < 1.2 else UPPER_BOUND
-            return kind, Timing.ADJUST_FLAG.of()
+            sure = value < 1.2 and not self._hidden(record, throughput)
+            return EXACT if sure else UPPER_BOUND, Timing.ADJUST_FLAG.of()
         if record.links and self._sets_length:
             return UPPER_BOUND, Timing.VECTOR_LENGTH.of()
         if pair.target.part == "data" and "vsib" in self.form.attributes:

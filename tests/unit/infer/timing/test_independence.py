@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.infer.timing.choice import is_one_or_none, is_proof
-from cyclescope.infer.timing.results import EXACT
+from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
 from cyclescope.measure.record import STABLE, UNSTABLE
 from cyclescope.remarks.timing import Cause
 from tests.unit.infer.timing.test_limits_of_timings import IMUL, ONE, one
@@ -56,6 +56,15 @@ def test_a_chain_with_cuts_outweighs_those_that_show_another_dependency(verdict)
     ]  # fmt: skip
     found = one(SHLD, records, LINKS, **FLAGS)
     assert (found.max, found.kind, found.cause) == (0.0, EXACT, Cause.INDEPENDENT)
+
+
+@pytest.mark.parametrize(("sequence", "kind"), [(1.5, EXACT), (2.0, UPPER_BOUND)])
+def test_a_flag_is_not_waited_for_where_the_form_takes_as_long_without(sequence, kind):
+    """Of SHLD sequences take as long as the chain from AF, which it reads for counts of 0 alone."""
+    source = {"source": "flags.AF", "target": "op1"}
+    records = [stream(4 * sequence), chain(2.0, variant="link", links=("r>flag.AF",), **source)]
+    found = one("SHLD (R64, R64, CL)", records, {"r>flag.AF": ONE}, **source)
+    assert (found.max, found.kind) == (1.0, kind)
 
 
 @pytest.mark.parametrize(("cycles", "expected"), [(8.0, 0.0), (9.4, 2.0)])
