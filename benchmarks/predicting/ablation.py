@@ -23,7 +23,7 @@ from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BESIDE_STORES,
     CONSTANT_BITS,
-    COUNTED_AMONG_CHOICES,
+    COUNTED_AMONG,
     LOADED_AGAIN,
     LOADED_PLACES,
     LOADS_AND_OPERATIONS,
@@ -84,7 +84,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "constants stored by the stack pointer": frozenset(
         addressed_subject(stacked_constant(bits), More.ADDITIONS) for bits in CONSTANT_BITS
     ),
-    "counts that branch": frozenset((COUNTED_AMONG_CHOICES,)),
+    "counts that branch": frozenset(COUNTED_AMONG),
     "constants that are stored": frozenset(
         subject
         for bits in CONSTANT_BITS

@@ -356,8 +356,10 @@ def fused_subject(first: str, second: str) -> str:
     return f"{first}{WITH}{second}"
 
 
-CHOICE = "CMOVZ (R64, R64)"
-COUNTED_AMONG_CHOICES = "DEC (R64) + JZ (Rel8), among conditional moves"
+CHOICE, SHIFT = "CMOVZ (R64, R64)", "SHL (R64, I8)"
+COUNTED_AMONG = {
+    "DEC (R64) + JZ (Rel8), among conditional moves": CHOICE, "DEC (R64) + JZ (Rel8), among shifts": SHIFT,
+}  # fmt: skip
 """A count with the branch that it shares a slot with, among what may be executed where branches are."""
 
 

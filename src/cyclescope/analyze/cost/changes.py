@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil
 
 import msgspec
@@ -94,14 +94,23 @@ def varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: U
 
 
 def where_branches_are(
-    cost: FormCost, addition: Sequence[Operation], branching: Sequence[Operation]
+    form: InstructionForm,
+    cost: FormCost,
+    addition: Sequence[Operation],
+    others: Iterable[Sequence[Operation]],
 ) -> FormCost:
-    """The cost of what branches, too: what is on the ports of additions is on those of some others."""
-    if cost.operations is None or not branching:
+    """The cost of a branch, or of what branches, too: on the ports that all `others` have.
+
+    Of what branches, too, that is what would be on the ports of additions.
+    """
+    known = [{*operations[0].ports} for operations in others if operations]
+    ports = tuple(sorted(set.intersection(*known))) if known else ()
+    added = {op.ports for op in addition}
+    if not ports or (cost.operations is None and "conditional_branch" not in form.attributes):
         return cost
-    added, ports = {op.ports for op in addition}, branching[0].ports
+    operations = (Operation(ports),) if cost.operations is None else cost.operations
     operations = tuple(
-        msgspec.structs.replace(op, ports=ports) if op.ports in added else op for op in cost.operations
+        msgspec.structs.replace(op, ports=ports) if op.ports in added else op for op in operations
     )
     return msgspec.structs.replace(cost, operations=operations)
 

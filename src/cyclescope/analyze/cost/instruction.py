@@ -324,8 +324,9 @@ class PlacedCosts:
             cost = self._executed(cost)
         if any(variant.more):
             cost = with_more(cost, variant.more, self._addition, self._storing)
-        if variant.fused == EXECUTED:
-            cost = where_branches_are(cost, self._addition, self._plainly(self.behaviour.counted_as))
+        if variant.fused == EXECUTED or (variant == _PLAIN and "conditional_branch" in form.attributes):
+            others = map(self._plainly, self.behaviour.counted_as)
+            cost = where_branches_are(form, cost, self._addition, others)
         if variant.latency is not None or variant.fused in FIRSTS:
             cost = msgspec.structs.replace(cost, eliminated=False)
         return cost if cost.operations is plain.operations else self._shared.counted(cost)

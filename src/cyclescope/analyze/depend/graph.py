@@ -219,7 +219,8 @@ class _Builder:
             role = SECOND if number - 1 in fused or number in joined else ""
             if number in fused:
                 apart = self.behaviour.branches_apart and only_compares(one)
-                role = FIRST if apart or self.standing[number + 1].plain.operations else EXECUTED
+                branch = self.costs.cost(self.standing[number + 1].plain.form)
+                role = FIRST if apart or (branch is not None and branch.operations) else EXECUTED
             own = standing.variant
             variant = CostVariant(
                 "" if said else own.idiom, role, number in renamed, own.indexed, one.latency,

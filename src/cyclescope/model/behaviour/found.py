@@ -33,10 +33,9 @@ from cyclescope.model.facts import (
     BANKS,
     BESIDE_LOADS,
     BESIDE_STORES,
-    CHOICE,
     CLEARING,
     CONSUMERS,
-    COUNTED_AMONG_CHOICES,
+    COUNTED_AMONG,
     CROSSING,
     FUSED_BRANCHES,
     FUSION,
@@ -140,16 +139,19 @@ def _fusion(facts: Sequence[Fact], isa: str, memory: bool) -> dict[tuple[str, st
 
 def _branches_apart(facts: Sequence[Fact]) -> bool:
     """Whether all comparisons with branches that were asked take clearly less than half an addition."""
-    asked = (f for f in facts if f.probe == FUSED_BRANCHES and f.subject != COUNTED_AMONG_CHOICES)
+    asked = (f for f in facts if f.probe == FUSED_BRANCHES and f.subject not in COUNTED_AMONG)
     known = [f for f in asked if f.value is not None]
     return bool(known) and all((f.value or 0.0) + (f.error or 0.0) < ONE_MORE for f in known)
 
 
-def _counted_as(facts: Sequence[Fact]) -> str:
-    """The form of choices, where a count with its branch clearly takes the place of more than half of one."""
-    known = (f for f in facts if f.probe == FUSED_BRANCHES and f.subject == COUNTED_AMONG_CHOICES)
-    fact = next((f for f in known if f.value is not None), None)
-    return CHOICE if fact is not None and (fact.value or 0.0) - (fact.error or 0.0) > ONE_MORE else ""
+def _counted_as(facts: Sequence[Fact]) -> tuple[str, ...]:
+    """Forms of each of which a count with its branch clearly takes the place of more than half of one."""
+    known = {f.subject: f for f in facts if f.probe == FUSED_BRANCHES and f.value is not None}
+    return tuple(
+        form
+        for subject, form in COUNTED_AMONG.items()
+        if subject in known and (known[subject].value or 0.0) - (known[subject].error or 0.0) > ONE_MORE
+    )
 
 
 def _early(facts: Sequence[Fact], isa: str) -> dict[str, float]:

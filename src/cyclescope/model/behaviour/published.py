@@ -188,7 +188,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     `beside_additions` what loads among additions do,
     `lines` how loops get their code, `addressing` what addresses cost in addition. `branches_apart`: what
     only compares, fused with a branch, is executed where branches are, and takes no port of additions.
-    `counted_as`: the form whose ports execute what counts, or computes, and branches, "" if unknown.
+    `counted_as`: forms of whose ports those that all have execute what counts, or computes, and branches.
     `loaded_stores` says what stores take that are loaded again at once, `beside_stores` what vectors take
     that are loaded among stores of others.
     `trailed` are kinds of instructions that share their slots with a NOP right behind them, `nops` of which
@@ -222,7 +222,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     lines: CodeLines | None = None
     addressing: Addressing = Addressing()
     branches_apart: bool = False
-    counted_as: str = ""
+    counted_as: tuple[str, ...] = ()
     trailed: frozenset[BeforeNop] = frozenset()
     nops: int = 1
     clears_at_once: bool = False

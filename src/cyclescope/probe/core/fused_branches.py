@@ -3,9 +3,9 @@
 Some cores have a unit that compares and branches, besides those that add. A few comparisons with branches
 that are not taken stand among additions that keep all units busy, in the places of NOPs. By how much one
 addition more per pair lengthens the loop says whether the pairs take the place of one. What counts and
-branches writes a register, too: it is asked whether it takes the place of a conditional move, which fewer
-units execute. These read what they write, and some core may let additions wait so, too: where those of one
-register take as long as the loop, they wait for each other, and units do not limit them.
+branches writes a register, too: it is asked whether it takes the place of a conditional move, or of a
+shift, which fewer units execute. These read what they write, and some core may let additions wait so, too:
+where those of one register take as long as the loop, they wait for each other, and units do not limit them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import cycle, islice
 
-from cyclescope.model.facts import CHOICE, COUNTED_AMONG_CHOICES, FUSED_BRANCHES, fused_subject
+from cyclescope.model.facts import COUNTED_AMONG, FUSED_BRANCHES, SHIFT, fused_subject
 from cyclescope.probe.code import NUMBERS, SOME, Setting, written
 from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, places_taken
 from cyclescope.probe.question import (
@@ -35,7 +35,7 @@ _COMPARISONS: Mapping[str, tuple[str, ...]] = {  # of two pointers that differ, 
 _BRANCH = {"x86-64": "JZ (Rel8): #0", "aarch64": "Bcc: #0 #1"}
 _NOP = {"x86-64": "NOP (M32): p +8", "aarch64": "NOP"}
 _ADDITION = {"x86-64": "LEA_B_D8 (R64): {} p +8", "aarch64": "ADDXrs: {} p p #0"}
-_CHOICE, _COUNT = f"{CHOICE}: {{}} p", "DEC (R64): o"
+_COUNT, _CONSTANT = "DEC (R64): o", {SHIFT: "#1"}  # others read a pointer
 _APART = 64  # bytes between the two pointers
 
 
@@ -43,8 +43,8 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
     for text in _COMPARISONS.get(isa, ()):
         first, branch = (one.partition(": ")[0] for one in (text, _BRANCH[isa]))
         yield ProbeCase(fused_subject(first, branch), _points(isa, text, _ADDITION[isa]))
-    if isa == "x86-64":
-        yield ProbeCase(COUNTED_AMONG_CHOICES, _points(isa, _COUNT, _CHOICE))
+    for subject, among in COUNTED_AMONG.items() if isa == "x86-64" else ():
+        yield ProbeCase(subject, _points(isa, _COUNT, f"{among}: {{}} {_CONSTANT.get(among, 'p')}"))
 
 
 def _points(isa: str, text: str, among: str) -> tuple[Point, ...]:

@@ -11,7 +11,7 @@ from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.facts import (
-    COUNTED_AMONG_CHOICES,
+    COUNTED_AMONG,
     FUSED_BRANCHES,
     FUSION,
     CoreAnswer,
@@ -254,20 +254,21 @@ def test_merging_reads_the_destination_and_zeroing_does_not():
     [
         ("dec rax; jne 0", (0.0, 1.0)),
         ("cmp rax, rbx; jne 0", (0.0, 1.0)),
-        ("dec rax; nop; jne 0", (1 / 3, 1 / 3)),
+        ("dec rax; nop; jne 0", (0.5, 1.0)),
     ],
 )
-def test_what_counts_and_branches_is_executed_where_choices_are_if_that_was_found(text, busy):
-    """Port 0 and port 1: the latter alone executes choices. What does not branch is executed anywhere."""
+@pytest.mark.parametrize(("choosing", "shifting"), [((1,), None), ((0, 1, 2), (1,)), ((0, 1), (1, 2))])
+def test_what_branches_is_executed_where_all_are_whose_place_it_takes(text, busy, choosing, shifting):
+    """That is port 1. What does not branch is executed on any of ports 0, 1 and 5."""
     firsts = ("CMP_39 (R64, R64)", "DEC (R64)")
     fused = [Fact(FUSION, fused_subject(first, "JZ (Rel8)"), CoreAnswer.FUSED) for first in firsts]
-    counted = Fact(FUSED_BRANCHES, COUNTED_AMONG_CHOICES, CoreAnswer.VALUE, 1.0, 0.1)
-    unknown, choices = {"operations": None}, {"operations": (Operation((1,)),)}
-    costs = {"JNZ_Rel8": unknown, "JNZ_Rel32": unknown, "CMOVZ_R64_R64": choices}
-    found = predicted(text, loop=True, machine=changed(measured(*fused, counted), **costs))
-    elsewhere = predicted(text, loop=True, machine=changed(measured(*fused), **costs))
-    assert elsewhere.port_cycles[:2] == pytest.approx((1 / 3, 1 / 3))
-    assert found.port_cycles[:2] == pytest.approx(busy)
+    places = zip(COUNTED_AMONG, (choosing, shifting), strict=True)
+    counted = [Fact(FUSED_BRANCHES, one, CoreAnswer.VALUE, 1.0, 0.1) for one, at in places if at]
+    at = {"JNZ_Rel8": None, "JNZ_Rel32": None, "CMOVZ_R64_R64": choosing, "SHL_R64_I8": shifting}
+    costs = {form: {"operations": (Operation(ports),) if ports else None} for form, ports in at.items()}
+    for facts, expected in ((fused, (1 / 3, 1 / 3)), ([*fused, *counted], busy)):
+        found = predicted(text, loop=True, machine=changed(measured(*facts), **costs))
+        assert found.port_cycles[:2] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +278,7 @@ def test_what_is_fused_keeps_those_sets_of_ports_busy_that_its_operations_are_on
     """Comparisons with branches have a unit of their own, what counts and branches is on port 1."""
     firsts, unknown = ("CMP_39 (R64, R64)", "DEC (R64)"), {"operations": None}
     asked = Fact(FUSED_BRANCHES, fused_subject(firsts[0], "JZ (Rel8)"), CoreAnswer.VALUE, 0.0, 0.1)
-    counted = Fact(FUSED_BRANCHES, COUNTED_AMONG_CHOICES, CoreAnswer.VALUE, 1.0, 0.1)
+    counted = Fact(FUSED_BRANCHES, next(iter(COUNTED_AMONG)), CoreAnswer.VALUE, 1.0, 0.1)
     fused = [Fact(FUSION, fused_subject(first, "JZ (Rel8)"), CoreAnswer.FUSED) for first in firsts]
     machine = changed(
         measured(*fused, asked, counted), JNZ_Rel8=unknown, JNZ_Rel32=unknown,

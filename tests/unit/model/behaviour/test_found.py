@@ -25,9 +25,8 @@ from cyclescope.model.behaviour.published import (
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
-    CHOICE,
     CONSUMERS,
-    COUNTED_AMONG_CHOICES,
+    COUNTED_AMONG,
     CROSSING,
     FORWARDING,
     FUSED_BRANCHES,
@@ -158,18 +157,22 @@ def test_comparisons_are_apart_if_all_take_clearly_less_than_half_an_addition(va
         for n, value in enumerate(values)
     ]
     assert measured_behaviour(told, X86).branches_apart is apart
-    among_choices = Fact(FUSED_BRANCHES, COUNTED_AMONG_CHOICES, CoreAnswer.VALUE, 1.0, 0.1)
+    among_choices = Fact(FUSED_BRANCHES, next(iter(COUNTED_AMONG)), CoreAnswer.VALUE, 1.0, 0.1)
     assert measured_behaviour([*told, among_choices], X86).branches_apart is apart
 
 
+@pytest.mark.parametrize(("among", "form"), COUNTED_AMONG.items())
 @pytest.mark.parametrize(
-    ("value", "error", "where"),
-    [(0.99, 0.18, CHOICE), (0.6, 0.11, ""), (0.6, 0.05, CHOICE), (0.0, 0.1, ""), (None, 0.1, "")],
+    ("value", "error", "there"),
+    [(0.99, 0.18, True), (0.6, 0.11, False), (0.6, 0.05, True), (0.0, 0.1, False), (None, 0.1, False)],
 )
-def test_what_counts_and_branches_is_where_choices_are_if_it_takes_their_place(value, error, where):
-    told = [Fact(FUSED_BRANCHES, COUNTED_AMONG_CHOICES, CoreAnswer.VALUE, value, error)]
-    assert measured_behaviour(told, X86).counted_as == where
-    assert measured_behaviour((), X86).counted_as == ""
+def test_what_counts_and_branches_is_where_others_are_if_it_takes_their_place(
+    among, form, value, error, there
+):
+    told = [Fact(FUSED_BRANCHES, among, CoreAnswer.VALUE, value, error)]
+    assert measured_behaviour(told, X86).counted_as == ((form,) if there else ())
+    both = [Fact(FUSED_BRANCHES, one, CoreAnswer.VALUE, 1.0, 0.1) for one in COUNTED_AMONG]
+    assert measured_behaviour(both, X86).counted_as == tuple(COUNTED_AMONG.values())
 
 
 @pytest.mark.parametrize(

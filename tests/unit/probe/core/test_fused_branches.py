@@ -8,7 +8,7 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.model.binding import port_bound
-from cyclescope.model.facts import CHOICE, COUNTED_AMONG_CHOICES, FUSED_BRANCHES, CoreAnswer, fused_forms
+from cyclescope.model.facts import COUNTED_AMONG, FUSED_BRANCHES, CoreAnswer, fused_forms
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS
@@ -52,7 +52,7 @@ def test_what_waits_for_each_other_tells_nothing(waiting, told):
 def test_additions_that_wait_for_what_their_target_was_tell_nothing():
     """On this drawn core they do, so that a third of its units are idle: the pairs cost nothing there."""
     found = facts(PROBE, SimulatedBackend(drawn([PROBE], 839012)))
-    reasons = {fact.reason for fact in found if fact.subject != COUNTED_AMONG_CHOICES}
+    reasons = {fact.reason for fact in found if fact.subject not in COUNTED_AMONG}
     assert reasons == {"those of one register take as long: units are not what limits them"}
 
 
@@ -72,9 +72,9 @@ def test_what_drawn_cores_have_comparisons_and_branches_take():
     for number in range(CORES):
         machine = drawn([PROBE], seed + number)
         for fact in facts(PROBE, SimulatedBackend(machine)):
-            filler = CHOICE if fact.subject == COUNTED_AMONG_CHOICES else ADDITION
+            filler = COUNTED_AMONG.get(fact.subject, ADDITION)
             plain, more = (bound(machine, **{filler: n}) for n in (AMONG_OTHERS, AMONG_OTHERS + ADDRESSED_SO))
-            pair = fact.subject.removesuffix(", among conditional moves")
+            pair = fact.subject.partition(", among ")[0]
             beside = dict.fromkeys(fused_forms(pair), ADDRESSED_SO)
             both = bound(machine, **{filler: AMONG_OTHERS}, **beside)
             if fact.value is not None:
