@@ -172,8 +172,9 @@ class Latencies:
         direct = [c for s, t, c in known if not self.ends.is_loaded(s) and t.part != "data"]
         if direct:
             return max(direct)
-        loaded = [c for s, _, c in known if self.ends.is_address(s)]
-        if loaded:
+        addressed = [(s, c) for s, _, c in known if self.ends.is_address(s)]
+        loaded = [c for s, c in addressed if s.part != "index"] or [c for _, c in addressed]
+        if loaded:  # an index may take longer on the way to it
             return max(max(loaded) - self._load, 0.0)
         every = (cycles for pair, cycles in self._known.items() if not is_old(pair))
         only_loads = bool(self._read) and all(map(self.ends.is_loaded, self._read))

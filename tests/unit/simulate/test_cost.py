@@ -8,7 +8,8 @@ import pytest
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.facts import CLEARING, VECTOR_STATES, CoreAnswer, Fact
 from cyclescope.model.machine import EXTRACTED, MEASURED, FormCost, Operation, Provenance
-from tests.support.code.blocks import A, B, C, block, changed, toy
+from cyclescope.simulate.cost import Ends, Latencies
+from tests.support.code.blocks import LOAD, LOADS, A, B, C, block, changed, toy
 
 TWO = Operation((A, B, C), 2.0)
 
@@ -51,6 +52,13 @@ def test_a_source_that_is_needed_a_cycle_later_is_so_by_the_second_operation(tex
     assert simulated(machine, f"{text}; lea rbx, [rax+rcx]; cmp rax, rbx") == pytest.approx(
         max(expected, 5 / 3), rel=0.02
     )
+
+
+@pytest.mark.parametrize("index", [{}, {"op2.index->op1": LOAD + 2}])
+def test_an_operation_takes_no_longer_where_an_index_does_on_the_way_to_its_load(index):
+    form, known = block("popcnt rax, [rcx]").instructions[0].form, {"op2.address->op1": LOAD + 1, **index}
+    cost = FormCost(operations=(Operation((LOADS,)), Operation((B,))), latencies=known)
+    assert Latencies(Ends.of(form, known), cost, toy().core).own == 1.0
 
 
 @pytest.mark.parametrize(("back", "expected"), [(1.0, 1), (7.0, 7)])
