@@ -74,6 +74,11 @@ class _Read(NamedTuple):
     spare: int = 0
     missed: float = 0.0
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the slots are no whole number by their error."""
+        return abs(self.slots - round(self.slots)) > ERRORS * self.error
+
 
 def counted(
     rows: Mapping[str, Sequence[Estimate]],
@@ -100,12 +105,14 @@ def counted(
 
 
 def _read(row: Sequence[Estimate], expected: SeenSlots | None) -> _Read:
-    """Spare slots only where more loops agree by them, or most are missed without them."""
+    """Spare slots only where more loops agree by them, or most are missed or no whole number is without."""
     if expected is None:
         return _Read(*_lowest([(e.slots, e.error) for e in row]))
     numbers = range(1, _most(row) + 1)
     tries = [_explained(row, expected, number, spare) for spare in _SPARE for number in numbers]
-    return min(tries, key=lambda found: (-found.agreeing, found.missed >= SURE, found.spare, found.error))
+    return min(
+        tries, key=lambda one: (-one.agreeing, one.missed >= SURE, one.is_broken, one.spare, one.error)
+    )
 
 
 def _most(row: Sequence[Estimate]) -> int:

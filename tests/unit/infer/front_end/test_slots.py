@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from cyclescope.infer.front_end import slots as module
 from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted, probable
+from cyclescope.infer.front_end.undivided import seen
 from cyclescope.remarks.front_end import Slots
 from cyclescope.remarks.remark import NOTHING
 
@@ -168,3 +171,17 @@ def test_instructions_of_one_slot_may_read_low_or_high(off):
 )  # fmt: skip
 def test_what_is_too_vague_to_count_is_one_of_few_numbers(value, error, ends):
     assert probable(SlotCount(value, error, None, value, value)) == ends
+
+
+# a fused multiplication and addition with a load, as two runs on a Zen 5 read it: fillers, instances, slots
+ALL_LOOPS = ((52, 4, 1.072), (62, 4, 1.059), (106, 8, 1.232), (119, 8, 1.092), (133, 8, 1.110),
+             (104, 8, 1.080), (128, 8, 1.143))  # fmt: skip
+TWO_LOOPS = ((53, 4, 1.201), (63, 4, 1.103))
+
+
+@pytest.mark.parametrize("loops", [ALL_LOOPS, TWO_LOOPS])
+def test_a_spare_slot_explains_what_is_no_whole_number_without(loops):
+    """A tenth of a slot more in every loop is missed by none, and still no part of a number."""
+    rows = {"FORM": [Estimate(fillers, instances, slots, 0.04) for fillers, instances, slots in loops]}
+    found = counted({**rows, **{f"ONE {n}": row(1.0, 1.0) for n in range(4)}}, partial(seen, width=8.0))
+    assert (found["FORM"].whole, found["FORM"].spare) == (1, 1)
