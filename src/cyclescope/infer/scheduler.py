@@ -63,6 +63,8 @@ class Scheduling(msgspec.Struct, frozen=True):
 
 NOT_TOLD = Scheduling("")
 
+Made = dict[Scheduling, dict[str, float]]  # cycles of the probe's kernels, by way
+
 
 def predicted(
     machine: MachineModel, table: Table, way: Scheduling, cases: Cases = scheduler_cases
@@ -94,19 +96,21 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
     vectors = {subject: sure.pop(subject) for subject, _ in vector_cases(table.isa) if subject in sure}
     if len(sure) < _FEWEST or not machine.ports:
         return NOT_TOLD
+    made: Made = {}
     try:
         early = {subject: fact for subject, fact in sure.items() if not subject.startswith(MADE_LATE)}
-        told = _likeliest(machine, early, table, ways(machine, table.isa))
+        told = _likeliest(machine, early, table, ways(machine, table.isa), made)
         found = told or Scheduling(IDEAL)
-        found = _likeliest(machine, early, table, [found, *with_blur(found, machine.core.width)]) or found
-        found = _likeliest(machine, sure, table, [found, *with_one_result(found)]) or found
+        blurred = [found, *with_blur(found, machine.core.width)]
+        found = _likeliest(machine, early, table, blurred, made) or found
+        found = _likeliest(machine, sure, table, [found, *with_one_result(found)], made) or found
         writing = [found, *with_writeback(found, _of_additions(machine, table.isa))]
-        found = _likeliest(machine, sure, table, writing) or found
-        found = _likeliest(machine, sure, table, [found, *with_crossing(found)]) or found
+        found = _likeliest(machine, sure, table, writing, made) or found
+        found = _likeliest(machine, sure, table, [found, *with_crossing(found)], made) or found
         if len(vectors) < _FEWEST:
             return found if told else NOT_TOLD
         turns = [found, *with_turns(found, machine, table.isa), *with_dealt(found, machine, table.isa)]
-        dealt = _likeliest(machine, vectors, table, turns, vector_cases)
+        dealt = _likeliest(machine, vectors, table, turns, {}, vector_cases)
         if dealt is not None and dealt.binding == IDEAL:
             return with_evenness(dealt, machine, vectors, table)
         return dealt or (found if told else NOT_TOLD)
@@ -119,18 +123,23 @@ def _likeliest(
     read: Mapping[str, Fact],
     table: Table,
     tried: Sequence[Scheduling],
+    made: Made,
     *cases: Cases,
 ) -> Scheduling | None:
-    """The way that is plainly likelier than the first, the simplest; None where there is none."""
-    copies = possible_copies()
-    others = [number for number in range(len(tried)) if number % (copies + 1)]
+    """The way that is plainly likelier than the first, the simplest; None where there is none.
+
+    What each way predicts is added to what was `made` of these cases before.
+    """
+    copies, left = possible_copies(), [way for way in dict.fromkeys(tried) if way not in made]
+    others = [number for number in range(len(left)) if number % (copies + 1)]
 
     def cycles_of(number: int) -> dict[str, float]:
-        return predicted(machine, table, tried[number], *cases)
+        return predicted(machine, table, left[number], *cases)
 
     with by_copies(cycles_of, others, copies) as elsewhere:
-        made = {way: elsewhere(n) or cycles_of(n) for n, way in enumerate(tried)}
-    nats = {way: _nats(read, cycles) for way, cycles in made.items()}
+        for number, way in enumerate(left):
+            made[way] = elsewhere(number) or cycles_of(number)
+    nats = {way: _nats(read, made[way]) for way in tried}
     likeliest = min(nats, key=nats.__getitem__)
     known = len(read.keys() & made[tried[0]].keys())
     return likeliest if known >= _FEWEST and nats[likeliest] + _CLEAR <= nats[tried[0]] else None

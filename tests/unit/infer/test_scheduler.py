@@ -354,3 +354,12 @@ def test_ways_differ_in_what_ports_can_tell(skylake, table):
     unknown = msgspec.structs.replace(skylake.forms[add], operations=None)
     blind = msgspec.structs.replace(skylake, forms=dict(skylake.forms) | {add: unknown})
     assert [way.binding for way in ways(blind, "x86-64")] == list(BINDINGS)
+
+
+def test_no_way_predicts_the_same_kernels_twice(skylake, table, monkeypatch):
+    """What was found is the first of each further comparison."""
+    facts, tried = read(skylake, table, GROUPED), []
+    monkeypatch.setattr(scheduler, "possible_copies", lambda: 0)
+    monkeypatch.setattr(scheduler, "predicted", lambda *asked: tried.append(asked[2:]) or predicted(*asked))
+    assert scheduling_of(skylake, facts, table).binding == GROUPED
+    assert len(tried) == len(set(tried)) > len(BINDINGS)
