@@ -16,7 +16,7 @@ from cyclescope.measure.plan import Experiment
 from cyclescope.measure.ports import COUNTED, INSTANCES, Filling, PortPlanner, Question
 
 PROVING = Effort(rounds=4, want=8, target=40000.0)  # few, and everything stands on them
-COUNTING = Effort(rounds=2, want=3, target=20000.0)  # rounds differ by a third of what usual efforts leave
+COUNTING = Effort(rounds=2, want=3, target=20000.0)  # rounds differ by 0.43 of what usual efforts leave
 LONGEST_PAIR = 40.0  # cycles of two instances: longer ones would need thousands of blocking instructions
 HIDING = 1.6  # times the slots that pass while the instances run alone: what else limits them does not show
 LEAST_FILLERS = 6  # to an instance
