@@ -109,6 +109,7 @@ class FurtherLooks:
     def last(self, again: Iterable[Key]) -> list[LastLook]:
         """The last looks, by how hard they are measured."""
         undecided = list(self.undecided(again))
+        self._open.clear()  # this, and what thinks ahead for it, make a ring that is there until the end
         first = LastLook(Effort(target=UNDECIDED_CYCLES), UNDECIDED_ROUNDS, undecided)
         return [first, LastLook(CAREFUL, CAREFUL.rounds, self.longer)]
 

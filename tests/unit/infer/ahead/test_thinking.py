@@ -165,6 +165,19 @@ def test_what_rests_on_a_link_that_was_measured_anew_is_thought_out_anew(table, 
         assert asked(links, other) == asked(other, other) != asked(links, links)
 
 
+def test_first_looks_are_forgotten_once_the_last_are_known(table, forms, measured):
+    """Nobody looks for garbage as long as a run measures: what refers to itself would stay."""
+    with closing(Store(measured, readonly=True)) as store:
+        planner = Planner(table, lambda form: store.legality()[form.id] == "ok")
+        known, links = [form for form in forms if store.legality()[form.id] == "ok"], stored_links(store)
+        looks = FurtherLooks(store, planner, links)
+        list(looks.first.asking((form, ()) for form in known))
+        list(looks.questions(known, links, ()))
+        assert looks._open
+        looks.last(())
+        assert not looks._open and not looks.first.made and not looks.second.made
+
+
 # --- timings of forms of which nothing more is asked -----------------------------------------------
 
 
