@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 
 import msgspec
 
@@ -13,7 +14,7 @@ from cyclescope.probe.question import Probe
 from cyclescope.probe.run import Asked, ProbeReading, resolved, why_none
 from cyclescope.remarks.remark import LISTED
 from cyclescope.report.card import EMULATED
-from cyclescope.report.tables import aligned
+from cyclescope.report.tables import LINE_WIDTH, aligned
 from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
@@ -92,11 +93,22 @@ def _by_reason(facts: Iterable[Fact]) -> list[str]:
 
 
 def fact_lines(facts: Sequence[Fact], counts: Sequence[str] = ()) -> list[str]:
-    """One line per fact, with what was counted of each in a column of its own."""
+    """One line per fact, with what was counted of each in a column of its own; what is told of a subject that
+    leaves no room for it stands below.
+    """
     rows = [(fact.subject, _told(fact)) for fact in facts]
     if any(counts):
         return aligned([(*row, count) for row, count in zip(rows, counts, strict=True)], (0, 1, 2), "  ")
-    return aligned(rows, (0, 1), "  ")
+    short = iter(aligned([row for row in rows if not _is_long(row[0])], (0, 1), "  "))
+    return [line for row in rows for line in (_folded(row) if _is_long(row[0]) else [next(short)])]
+
+
+def _is_long(subject: str) -> bool:
+    return len(subject) > LINE_WIDTH * 3 / 4
+
+
+def _folded(row: tuple[str, str]) -> list[str]:
+    return [*wrap(row[0], LINE_WIDTH, initial_indent="  ", subsequent_indent="  "), f"    {row[1]}"]
 
 
 def event_counts(asked: Asked, fact: Fact) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 _BETWEEN = "  "
+LINE_WIDTH = 100  # columns of a line on a terminal
 
 
 def table(rows: Sequence[Sequence[str]], words: int) -> str:

@@ -10,10 +10,10 @@ import msgspec
 from cyclescope.backend.base import without_address
 from cyclescope.kernel.differential import READ
 from cyclescope.measure.verify import Coverage, Finding, NotRun, Verification
+from cyclescope.report.tables import LINE_WIDTH
 from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
-_WIDTH = 100
 _ILLEGAL = "SIGILL"
 
 
@@ -108,4 +108,4 @@ def _not_run(forms: Sequence[NotRun]) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return textwrap.wrap(text, LINE_WIDTH, initial_indent="  ", subsequent_indent="    ")

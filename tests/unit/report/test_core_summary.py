@@ -75,6 +75,17 @@ def test_what_may_be_another_answer_at_another_time_says_why():
     assert "690.00 cycles +-235.00  low confidence: a host moves it" in fact_lines([doubtful])[0]
 
 
+@pytest.mark.parametrize(("length", "lines"), [(70, 2), (80, 3)])
+def test_what_is_told_of_a_long_subject_stands_below_it(length, lines):
+    some = [
+        Fact("scheduler", name, CoreAnswer.VALUE, 1.0, 0.01, "cycles", HIGH) for name in ("a", "b" * length)
+    ]
+    found = fact_lines(some)
+    assert len(found) == lines
+    assert len(found[0]) == (length if lines == 2 else 1) + len("    1.00 cycles +-0.01  high confidence")
+    assert found[-1].endswith("1.00 cycles +-0.01  high confidence")
+
+
 def test_the_widest_that_has_an_answer():
     """Not the widest that the core does not execute."""
     sized = "loads of {} bits, 16 KiB".format

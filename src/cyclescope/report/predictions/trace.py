@@ -48,14 +48,13 @@ def trace_page(found: Prediction) -> str:
     lanes = Lanes(found, simulation)
     columns = min(lanes.cycles, _MOST_CYCLES)
     rows = _rows(simulation, lanes, columns)
-    legend = {kind: (state.value, STATE_WORDS[state]) for state, kind in reversed(_CLASSES.items())}
     return rendered(
         _TEMPLATES, "trace.html",
         title=" ".join(filter(None, (found.source, found.name, "on", found.machine, "cycle by cycle"))),
         machine=found.machine, cycles=f"{simulation.cycles:.2f}", columns=columns, rows=rows,
         shown=counted(1 + max((row.iteration for row in rows), default=0), "iteration"),
         ticks=list(range(0, columns, _EVERY)), every=_EVERY,
-        legend=[(kind, *legend[kind]) for kind in dict.fromkeys(_CLASSES.values())],
+        legend=[(kind, state.value, STATE_WORDS[state]) for state, kind in _CLASSES.items()],
         shares=[(f"{s.cycles:.2f}", share_words(lanes, s)) for s in simulation.shares if s.cycles >= 0.005],
         gains=[(f"{g.cycles:.2f}", f"{g.saved:.2f}", gain_words(lanes, g)) for g in simulation.gains],
         occupancy=simulation.occupancy,

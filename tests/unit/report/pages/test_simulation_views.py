@@ -10,7 +10,7 @@ import pytest
 from cyclescope.analyze.predict.prediction import ChangedPrediction, MeasuredLoop
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.machine import Scheduler
-from cyclescope.report.predictions.lanes import Lanes, LaneState
+from cyclescope.report.predictions.lanes import STATE_WORDS, Lanes, LaneState
 from cyclescope.report.predictions.simulation import simulation_text, timeline_text
 from cyclescope.report.predictions.text import analysis_text
 from cyclescope.report.predictions.trace import trace_page
@@ -138,3 +138,9 @@ def test_a_long_timeline_is_cut():
     text = timeline_text(watched("div rcx; " * 10 + "nop"))
     assert max(map(len, text.splitlines())) < 400
     assert "(the others begin after cycle 159)" in text or text.count("\n") > 100
+
+
+def test_the_legend_of_a_trace_has_every_letter_that_stands_in_it():
+    text = trace_page(watched())
+    legend = text[text.index('<ul class="legend">') : text.index("</ul>")]
+    assert all(f">{state.value}</i>{words}" in legend for state, words in STATE_WORDS.items())
