@@ -90,6 +90,8 @@ class BlockBounds:
             if effect.needs and effect.needs not in self._traits:
                 continue
             cycles = effect.of(self.situation)
+            if effect.simulated and self._scheduled:
+                cycles = min(cycles, self._scheduled)
             if cycles:
                 found[effect.name] = cycles
         if self._in_order:

@@ -8,7 +8,8 @@ from math import sqrt
 import msgspec
 import pytest
 
-from cyclescope.model.machine import EVENLY, IDEAL, Operation, Writeback
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.model.machine import EVENLY, IDEAL, Operation, Wakeup, Writeback
 from cyclescope.session.predictors import Simulated
 from tests.support.code.blocks import block, changed, measured, predicted
 
@@ -87,3 +88,6 @@ def test_the_simulated_core_sees_itself_who_gets_which_port():
     (found,) = Simulated(machine).answers([block(2 * text, loop=True)])
     assert found.bounds["dealt_out"] == pytest.approx(3)
     assert found.cycles == pytest.approx(2, abs=0.1)
+    early = msgspec.structs.replace(machine, core=msgspec.structs.replace(machine.core, wakeup=Wakeup((2,))))
+    simulated = Predictor(early).predict(block(2 * text, loop=True))
+    assert simulated.bounds["dealt_out"] == simulated.cycles == pytest.approx(2, abs=0.1)
