@@ -11,8 +11,8 @@ from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
 from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.facts import LOW
-from cyclescope.model.machine import Core, Halves, MachineModel
-from cyclescope.model.ports import counted, halves_throughput
+from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
+from cyclescope.model.ports import counted, halves_throughput, port_set, resource_ports
 
 
 def port_loads(costs: Iterable[PlacedCost]) -> Loads:
@@ -118,18 +118,28 @@ def locked(costs: Iterable[PlacedCost], through_memory: float) -> float:
     return sum([placed.locked for placed in costs]) * through_memory
 
 
-def halves(costs: Sequence[PlacedCost], found: Halves | None) -> float:
+def halves(costs: Sequence[PlacedCost], machine: MachineModel) -> float:
     """Cycles of the fuller of two sets of ports between which operations go to and fro, in this order.
 
-    0 where there are none, or where the ports of one that may use both are not sure, nor then which half the
+    0 where there are none, or where it is not sure what one takes of these ports, nor then which half the
     next one gets.
     """
-    if found is None:
+    if (found := machine.core.halves) is None:
         return 0.0
     both, some = {*found.both}, []
     for one in costs:
         if operations := [op for op in one.cost.operations or () if both.issuperset(op.ports)]:
-            if one.cost.confidence == LOW:
+            if one.cost.confidence == LOW and not _all_take(one.cost, operations, both, machine.ports):
                 return 0.0
             some += operations
     return halves_throughput(some, found)
+
+
+def _all_take(cost: FormCost, operations: Iterable[Operation], both: set[int], names: Sequence[str]) -> bool:
+    """Whether all usages that experiments do not rule out have the same operations on these ports."""
+    taken = sorted(f"{op.count:g}*{port_set(op.ports, names)}" for op in operations)
+    for usage in cost.alternatives:
+        ports = {part: {*resource_ports(part.partition("*")[2], names)} for part in usage.split("+")}
+        if sorted(part for part, some in ports.items() if some and some <= both) != taken:
+            return False
+    return True

@@ -20,10 +20,14 @@ FIRST, SECOND = 0, 3
 ANY, VECTOR = "mov rax, [rdi]; ", "vmovupd xmm0, [rsi]; "
 
 
-def cycles(text, astray=0.0, confidence="", found=True):
+def cycles(text, astray=0.0, confidence="", found=True, alternatives=("1*pa",)):
     machine = changed(
         measured(),
-        MOV_R64_M64={"operations": (Operation((FIRST, SECOND)),), "confidence": confidence},
+        MOV_R64_M64={
+            "operations": (Operation((FIRST, SECOND)),),
+            "confidence": confidence,
+            "alternatives": alternatives,
+        },
         VMOVUPD_XMM_M128={"operations": (Operation((SECOND,)),)},
     )
     halves = Halves((FIRST,), (SECOND,), astray) if found else None
@@ -49,6 +53,15 @@ def test_accesses_get_the_half_that_the_one_before_did_not_get(text, astray, mos
 def test_nothing_is_known_where_it_was_not_found_or_ports_are_not_sure():
     assert cycles(2 * VECTOR + 2 * ANY, found=False) == 0
     assert cycles(2 * VECTOR + 2 * ANY, confidence=LOW) == 0
+
+
+@pytest.mark.parametrize(
+    ("other", "sure"), [("1*pa,load", True), ("1*pb+1*pa,load", True), ("2*pa,load", False), ("-", False)]
+)
+def test_a_form_whose_usages_all_take_the_same_of_the_ports_is_sure_there(other, sure):
+    """Which other ports it takes is not told."""
+    some = (other, "1*pa,load+1*pc")
+    assert bool(cycles(2 * VECTOR + 2 * ANY, confidence=LOW, alternatives=some)) == sure
 
 
 @pytest.mark.parametrize(("text", "most"), [(VECTOR + ANY, 1.7), (2 * VECTOR, None)])
