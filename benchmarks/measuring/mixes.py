@@ -1,9 +1,9 @@
 """Random mixes of independent instructions: measured here, and predicted in five ways.
 
-The mixes are drawn by a seed and were in no experiment. They are predicted from the resources of a
-measured model, from its ports, by the simulated core of that model, and by llvm-mca with LLVM's model of this
-microarchitecture. The same instructions measured in another order show how much no prediction from counts can
-know.
+The mixes are drawn by a seed and were in no experiment. They are predicted by what `analyze` says of
+their code, which counts, from the resources of a measured model, from its ports, and by llvm-mca with LLVM's
+model of this microarchitecture. The same instructions measured in another order show how much no prediction
+from counts can know.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ import msgspec
 
 from benchmarks.lib.common import Check, at_least, identity, parser, present, table
 from benchmarks.lib.mixing import KINDS, Mix, draw, kernel, pools, repetitions
+from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
-from cyclescope.errors import BackendUnavailable, UsageError
+from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.infer.api import open_backend
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Experiment
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.sampling import Sampler
-from cyclescope.model.machine import IDEAL, MachineModel
+from cyclescope.model.machine import MachineModel
 from cyclescope.model.resources import mix_throughput, resource_throughput
-from cyclescope.session.machines import load_model
-from cyclescope.simulate.simulator import Simulator
+from cyclescope.session.blocks import decoded
+from cyclescope.session.machines import load_model, stand_in_for, vendor_of
 
 NUMBER, SEED, WORST = 500, 2, 15
 PASSES = 4  # over the mixes whose rounds did not agree: disturbances come and go
 MEAN, NEAR, SHARE = 0.03, 0.10, 0.92
-RESOURCES, PORTS, SIMULATED, SHUFFLED = "resources", "ports", "simulated", "measured in another order"
+ANALYZE, RESOURCES, PORTS, SHUFFLED = "analyze", "resources", "ports", "measured in another order"
 Predictions = dict[str, list[float | None]]
 
 
@@ -84,30 +85,26 @@ def analysed(cpu: str, mixes: Sequence[Mix]) -> list[float | None]:
         ]
 
 
-def simulated(model: MachineModel, mixes: Sequence[Mix]) -> list[float | None]:
-    """Cycles of each mix on the simulated core of a model that has costs of all of its forms.
-
-    Resources that it does not know, as units without ports and halves of those for memory, count as well.
-    """
-    simulator = Simulator(model, model.core.binding or IDEAL)
-    core = msgspec.structs.replace(model.core, wakeup=None, evenness=0.0)
-    rest = msgspec.structs.replace(model, core=core)
-    return [
-        max(_steady(simulator, mix), (resource_throughput(rest, mix.counts) or (0.0,))[0]) for mix in mixes
-    ]
+def said(model: MachineModel, mixes: Sequence[Mix]) -> list[float | None]:
+    """What `analyze` says of the code of each mix; None where it does not know an instruction."""
+    predictor, vendor = Predictor(model, stand_in_for(model)), vendor_of(model.name)
+    return [_said(predictor, vendor, mix) for mix in mixes]
 
 
-def _steady(simulator: Simulator, mix: Mix) -> float:
-    one = kernel(mix)
-    return simulator.run(one.body, one.state).cycles / repetitions(mix)
+def _said(predictor: Predictor, vendor: str, mix: Mix) -> float | None:
+    code = b"".join(instruction.code for instruction in kernel(mix).body)
+    try:
+        return predictor.bounds(decoded(code, predictor.machine.isa, vendor)).cycles / repetitions(mix)
+    except CyclescopeError:
+        return None
 
 
 def predictions(model: MachineModel, cpu: str, mixes: Sequence[Mix]) -> Predictions:
     """Cycles by every prediction, which are as many as can be made here."""
     found: Predictions = {
+        ANALYZE: said(model, mixes),
         RESOURCES: [(resource_throughput(model, mix.counts) or (None,))[0] for mix in mixes],
         PORTS: [mix_throughput(model, mix.counts) for mix in mixes],
-        SIMULATED: simulated(model, mixes),
     }
     try:
         found[f"llvm-mca {cpu}"] = analysed(cpu, mixes)
@@ -137,7 +134,7 @@ def compare(
         ]
         print(f"## {kind}: {len(rows)} of {number} mixes with a stable time, seed {seed}\n")
         print(summary(rows, list(guesses)))
-        print(f"\nWorst by {RESOURCES}:\n\n{worst(rows)}\n", flush=True)
+        print(f"\nWorst by {ANALYZE}:\n\n{worst(rows)}\n", flush=True)
         checks += _checks(kind, rows, number)
     return checks
 
@@ -177,14 +174,14 @@ def _figures(rows: Sequence[Row], name: str) -> tuple[str, str, str]:
 
 
 def worst(rows: Sequence[Row]) -> str:
-    """The mixes that the resource view misses most."""
-    ordered = sorted((r for r in rows if RESOURCES in r.predicted), key=lambda r: -abs(r.error(RESOURCES)))
+    """The mixes that `analyze` misses most."""
+    ordered = sorted((r for r in rows if ANALYZE in r.predicted), key=lambda r: -abs(r.error(ANALYZE)))
     return table(
         ("measured", "predicted", "by", "forms"),
         (
             (
                 f"{r.measured:.2f}",
-                f"{r.predicted[RESOURCES]:.2f}",
+                f"{r.predicted[ANALYZE]:.2f}",
                 r.bound,
                 "; ".join(f.id for f in r.mix.forms),
             )
@@ -194,10 +191,10 @@ def worst(rows: Sequence[Row]) -> str:
 
 
 def _checks(kind: str, rows: Sequence[Row], number: int) -> Iterator[Check]:
-    own = [row for row in rows if RESOURCES in row.predicted]
-    mean = fmean(abs(row.error(RESOURCES)) for row in own) if own else 1.0
-    yield Check(f"{kind}: mean error by {RESOURCES}", f"{mean:.2%}", f"< {MEAN:.0%}", mean < MEAN)
-    yield at_least(f"{kind}: within {NEAR:.0%} by {RESOURCES}", _near(own, RESOURCES), len(own), SHARE)
+    own = [row for row in rows if ANALYZE in row.predicted]
+    mean = fmean(abs(row.error(ANALYZE)) for row in own) if own else 1.0
+    yield Check(f"{kind}: mean error by {ANALYZE}", f"{mean:.2%}", f"< {MEAN:.0%}", mean < MEAN)
+    yield at_least(f"{kind}: within {NEAR:.0%} by {ANALYZE}", _near(own, ANALYZE), len(own), SHARE)
     yield at_least(f"{kind}: mixes with a stable time", len(rows), number, SHARE)
 
 
