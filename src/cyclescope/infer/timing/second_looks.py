@@ -43,11 +43,14 @@ def latency_questions(
     timing: FormTiming,
     steps: int = 1,
     only: Collection[Ends] | None = None,
+    unbroken: bool = True,
 ) -> Iterator[Experiment]:
     """Longer chains where the throughput may be what shows, by so many steps, and chains that cut nothing
-    else; `only` of some pairs.
+    else, where these are asked for; `only` of some pairs.
     """
     limit = (timing.throughput.value if timing.throughput else None) or 0.0
+    if only is not None and not only:
+        return
     for latency in timing.latencies:
         if (count := filling(latency)) and _is_of(latency, only):
             yield from planner.filled_output(form, latency.source, count)
@@ -65,9 +68,9 @@ def latency_questions(
             count = max(math.ceil(limit) + _STEP, LINK_SPACING if stored else 0) + _STEP * (steps - 1)
             filled = planner.filled(form, source, target, count)
             yield from () if filled is None else (filled,)
-        if doubtful or slower or may_be_delayed(latency):
-            unbroken = planner.unbroken(form, source, target)
-            yield from () if unbroken is None else (unbroken,)
+        if unbroken and (doubtful or slower or may_be_delayed(latency)):
+            uncut = planner.unbroken(form, source, target)
+            yield from () if uncut is None else (uncut,)
 
 
 def _is_of(latency: Latency, only: Collection[Ends] | None) -> bool:
@@ -85,7 +88,7 @@ def last_looks(
     asked = (*planner.latency(form, only=wanted), *latency_questions(planner, form, first, only=wanted))
     again = [second_look(e) for e in asked]
     told = {(lat.source, lat.target) for lat in timing.latencies if _tells_a_number(lat)} & builder.filled
-    more = latency_questions(planner, form, first, steps=2, only=told)
+    more = latency_questions(planner, form, first, steps=2, only=told, unbroken=False)
     filled = [e for e in more if e.variant == Kind.FILLED]
     return again, [msgspec.structs.replace(e, variant=str(Kind.LONGER)) for e in filled]
 

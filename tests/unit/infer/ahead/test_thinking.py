@@ -165,7 +165,7 @@ def test_what_rests_on_a_link_that_was_measured_anew_is_thought_out_anew(table, 
         assert asked(links, other) == asked(other, other) != asked(links, links)
 
 
-def test_first_looks_are_forgotten_once_the_last_are_known(table, forms, measured):
+def test_first_looks_are_forgotten_once_the_last_are_known(table, forms, measured, monkeypatch):
     """Nobody looks for garbage as long as a run measures: what refers to itself would stay."""
     with closing(Store(measured, readonly=True)) as store:
         planner = Planner(table, lambda form: store.legality()[form.id] == "ok")
@@ -174,8 +174,11 @@ def test_first_looks_are_forgotten_once_the_last_are_known(table, forms, measure
         list(looks.first.asking((form, ()) for form in known))
         list(looks.questions(known, links, ()))
         assert looks._open
+        uncut = []
+        monkeypatch.setattr(Planner, "unbroken", lambda self, form, *pair: uncut.append(form))
         looks.last(())
         assert not looks._open and not looks.first.made and not looks.second.made
+        assert not uncut, "chains that nobody asks for are not made"
 
 
 # --- timings of forms of which nothing more is asked -----------------------------------------------
