@@ -110,6 +110,7 @@ def test_drawn_blocks_have_everything_that_is_compared():
 
 
 @given(seeds)
+@example(14525)  # a negative `equal`: the slowest cycle was looked for without an end
 def test_numbers_that_are_none_are_refused(seed):
     native, draw = library(), random.Random(seed)
     assert native is not None

@@ -184,9 +184,13 @@ static double slowest_mean(struct search *s)
     for (int32_t n = 0; n < s->count; n++)
         s->following[s->members[n]] = longest_edge(s, s->members[n]);
     int32_t count, begin = end_of(s, s->members[0], &count);
+    double slowest = REFUSED;
     while (begin != NONE) {
         double mean = mean_of(s->e, &s->path[begin], count - begin);
-        int32_t back = mean < 0 ? NONE : back_into_slower(s, mean);
+        if (mean <= slowest) /* by rounding, or by an `equal` that is none: else the search would not end */
+            return slowest;
+        slowest = mean;
+        int32_t back = back_into_slower(s, mean);
         if (back == NONE)
             return mean;
         begin = end_of(s, back, &count);
