@@ -34,23 +34,29 @@ def write(model: MachineModel) -> Exported:
     """A model as WINIC writes it, memory operands included as operands but not in latencies."""
     left: list[Item] = []
     parts = ["---\n"]
-    written: set[str] = set()
+    named: dict[str, list[tuple[InstructionForm, FormCost]]] = {}
     for form in load_table(model.isa):
         cost = model.forms.get(form.id)
         if cost is None:
             continue
-        if not is_named(form):
+        if is_named(form):
+            named.setdefault(form.llvm, []).append((form, cost))
+        else:
             left.append(Item(form.id, "LLVM has no name for it"))
-            continue
-        if form.llvm in written:
-            left.append(Item(form.id, "LLVM has one name for several forms", form.llvm))
-            continue
-        written.add(form.llvm)
+    for name, some in named.items():
+        form, cost = _usual(some)
+        left += [Item(f.id, "LLVM has one name for several forms", name) for f, _ in some if f is not form]
         memory = sum(".data" in pair or ".index" in pair for pair in (*cost.latencies, *cost.ranges))
         if memory:
             left.append(Item(form.id, "WINIC has no latencies from or to memory", f"{memory} pairs"))
         parts.append(_entry(form, cost))
     return Exported("".join(parts), tuple(left))
+
+
+def _usual(some: Sequence[tuple[InstructionForm, FormCost]]) -> tuple[InstructionForm, FormCost]:
+    """Of forms with one name one that is neither slow nor fast: of LEA, the first alone may be a move."""
+    known = [one for one in some if one[1].throughput is not None] or some
+    return sorted(known, key=lambda one: one[1].throughput or 0.0)[len(known) // 2]
 
 
 def _entry(form: InstructionForm, cost: FormCost) -> str:

@@ -41,6 +41,17 @@ def test_forms_that_cost_the_same_share_a_class():
     assert "let LoadLatency = 4;" in text
 
 
+def test_of_several_forms_with_one_opcode_most_are_right():
+    """LEA64r: a base alone is a move, all others are additions."""
+    move = FormCost(1.0, (), {"op2.address->op1": 0.0}, 0.12)
+    add = cost(Operation((0,)), latencies={"op2.address->op1": 1.0})
+    forms = {"LEA_B (R64)": move, "LEA_B_D8 (R64)": add, "LEA_B_D32 (R64)": add}
+    found = write(msgspec.structs.replace(exchanged(1), forms=forms))
+    assert "def Znver9Write0 : Znver9Cost<[Znver9Port0], [1], 1, 1>;" in found.text
+    assert "Write1" not in found.text
+    assert sorted(item.place for item in found.left_out) == ["LEA_B (R64)", "LEA_B_D32 (R64)"]
+
+
 def test_later_sources_have_an_advance():
     text = draft(adc=cost(Operation((0,)), latencies={"op1->op1": 3.0, "op2->op1": 1.0})).text
     assert "def Znver9Later2 : SchedReadAdvance<2>;" in text

@@ -122,6 +122,14 @@ def test_winic_keeps_throughputs_and_latencies_of_registers(isa, tmp_path):
             assert found.forms[name].latencies[pair] == value
 
 
+def test_winic_has_one_of_several_forms_that_is_neither_slow_nor_fast():
+    costs = {"LEA_B (R64)": 0.12, "LEA_B_D8 (R64)": 0.25, "LEA_B_D32 (R64)": 0.25, "LEA_B_I (R64)": None}
+    forms = {name: FormCost(1.0, (), {}, rate) for name, rate in costs.items()}
+    text = by_name("winic").write(msgspec.structs.replace(exchanged(1), forms=forms)).text
+    assert text.count("llvmName:        LEA64r\n") == 1
+    assert "throughput:      0.25\n" in text
+
+
 def test_winic_joins_flags_to_one_register_with_the_least_and_the_most(tmp_path):
     model = exchanged(1)
     name = "ADD_01 (R64, R64)"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
@@ -102,32 +103,39 @@ def prefix_of(name: str) -> str:
 
 
 def _classes(model: MachineModel, left: list[Item], renamed: Renaming) -> Mapping[_Class, list[str]]:
-    """LLVM's opcodes by what they cost."""
-    found: dict[_Class, list[str]] = {}
-    met: dict[str, str] = {}
+    """LLVM's opcodes by what they cost; one of several forms what most of these do: of LEA the first may be a
+    move.
+    """
+    forms: dict[str, list[tuple[str, _Class]]] = {}
     for form in load_table(model.isa):
         cost = model.forms.get(form.id)
         if cost is None:
             continue
         opcode = form.llvm
-        why = _why_not(form, cost, opcode, met)
-        if why:
+        if why := _why_not(form, cost):
             left.append(Item(form.id, why, opcode))
             continue
-        met[opcode] = form.id
         one = msgspec.structs.replace(_class(form, cost), zero=renamed.zero(opcode))
-        found.setdefault(one, []).append(opcode)
+        forms.setdefault(opcode, []).append((form.id, one))
+    found: dict[_Class, list[str]] = {}
+    for opcode, some in forms.items():
+        usual = Counter(one for _, one in some).most_common(1)[0][0]
+        found.setdefault(usual, []).append(opcode)
+        said = next(name for name, one in some if one == usual)
+        left += [
+            Item(name, "LLVM has one opcode for several forms", opcode) for name, _ in some if name != said
+        ]
     return found
 
 
-def _why_not(form: InstructionForm, cost: FormCost, opcode: str, met: Mapping[str, str]) -> str:
+def _why_not(form: InstructionForm, cost: FormCost) -> str:
     if not is_named(form):
         return "LLVM has no opcode of it alone"
     if cost.operations is None:
         return "its ports are not known"
     if _has_result(form) and not _latencies(form, cost):
         return "its latency is not known"
-    return "LLVM has one opcode for several forms" if opcode in met else ""
+    return ""
 
 
 def _has_result(form: InstructionForm) -> bool:
