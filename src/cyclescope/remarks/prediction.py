@@ -24,6 +24,7 @@ class Assumed(Meaning):
     )
     BORROWED = "not measured, as {} have them: {}"
     BORROWED_OF = "not measured, as {} of {} have them: {}"
+    NONE_MEASURED = "no instruction of {} was measured, perhaps as this core executes none: {}"
     PORT_UNKNOWN = "the port usage of {} instruction is not known"
     PORTS_UNKNOWN = "the port usage of {} instructions is not known"
     SLOTS_UNKNOWN = (

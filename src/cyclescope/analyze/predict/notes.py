@@ -15,6 +15,7 @@ from cyclescope.analyze.depend.pairs import only_compares
 from cyclescope.analyze.predict.prediction import Unknown
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set, streams_out
+from cyclescope.isa.table import load_table
 from cyclescope.isa.variants import VectorTypes
 from cyclescope.model.extensions import but, lacked
 from cyclescope.model.machine import EXTRACTED, MachineModel
@@ -38,6 +39,7 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     if borrowed and costs.stand_in:
         source, core, names = costs.stand_in.provenance.source, costs.stand_in.borrowed, ", ".join(borrowed)
         yield Assumed.BORROWED_OF.of(source, core.core, names) if core else Assumed.BORROWED.of(source, names)
+        yield from _about_what_is_missing(graph.instructions, costs)
     ports = sum(placed.unknown_ports for placed in graph.costs)
     if ports:
         yield (Assumed.PORT_UNKNOWN if ports == 1 else Assumed.PORTS_UNKNOWN).of(ports)
@@ -61,6 +63,21 @@ def _about_extensions(instructions: Sequence[BlockInstruction], machine: Machine
         names, other = ", ".join(dict.fromkeys(chain.from_iterable(lacking))), but(machine.name)
         whose = Assumed.LACKED_BUT.of(other, names, _places(found)) if other else None
         yield whose or Assumed.LACKED.of(machine.name, names, _places(found))
+
+
+def _about_what_is_missing(instructions: Sequence[BlockInstruction], costs: PlacedCosts) -> Iterator[Remark]:
+    """Borrowed instructions of extensions of which a run that asked for ports measured no form."""
+    machine = costs.machine
+    if not machine.ports:
+        return
+    known = {name for one in load_table(machine.isa) if one.id in machine.forms for name in one.features}
+    missing: dict[str, list[BlockInstruction]] = {}
+    for one in instructions:
+        for name in one.form.features if one.form and costs.is_borrowed(one.form) else ():
+            if name not in known:
+                missing.setdefault(name, []).append(one)
+    for name, found in missing.items():
+        yield Assumed.NONE_MEASURED.of(name, _places(found))
 
 
 def _calls(instruction: BlockInstruction) -> bool:

@@ -10,10 +10,11 @@ import pytest
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.isa.table import load_table
 from cyclescope.model.extensions import _BUT, _LACKING, but, lacked
 from cyclescope.model.library import shipped, summaries
 from cyclescope.session.machines import load_model
-from tests.support.code.blocks import block
+from tests.support.code.blocks import block, toy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
@@ -61,6 +62,22 @@ def test_measured_machines_execute_what_they_have():
     )
     notes = Predictor(measured).predict(block("vaddps zmm0, zmm1, zmm2"), simulate=False).notes
     assert not any("execute" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("vfmaddpd xmm0, xmm1, xmm2, xmm3", "FMA4"), ("xor edi, esi", ""), ("add eax, ebx", "")],
+)
+def test_what_a_measured_machine_lacks_is_told_where_no_form_of_it_was_measured(text, said):
+    """The stand-in has what the core perhaps does not execute; an XOR alone is missing for another reason."""
+    kept = {
+        form.id for form in load_table("x86-64") if "FMA4" not in form.features and form.mnemonic != "XOR"
+    }
+    poor = msgspec.structs.replace(toy(), forms={n: c for n, c in toy().forms.items() if n in kept})
+    notes = Predictor(poor, stand_in=toy()).predict(block(f"nop; {text}"), simulate=False).notes
+    told = [note for note in notes if "was measured" in note]
+    expected = f"no instruction of {said} was measured, perhaps as this core executes none: line 2"
+    assert told == ([expected] if said else [])
 
 
 def test_all_names_are_those_of_shipped_machines():
