@@ -376,7 +376,8 @@ class Sampler:
 
     def _meet(self, answers: Sequence[Sequence[Sample]]) -> None:
         """Learn from first visits how much is disturbed: others are made because they were."""
-        shares = [s.disturbed / max(s.accepted + s.rejected, 1) for row in answers for s in row]
+        every = (s for row in answers for s in row)
+        shares = [s.disturbed and s.disturbed / max(s.accepted + s.rejected, 1) for s in every]
         if shares:
             weight = len(shares) / (len(shares) + REMEMBERED)
             self._company += weight * (sum(shares) / len(shares) - self._company)

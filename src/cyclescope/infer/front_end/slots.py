@@ -139,7 +139,7 @@ def _lowest(values: Sequence[tuple[float, float]]) -> tuple[float, float, int]:
             break
     spread = (some[-1][0] - some[0][0]) / 2
     error = max(math.sqrt(sum(error**2 for _, error in some)) / len(some), spread / math.sqrt(len(some)))
-    return fmean(value for value, _ in some), error, len(some)
+    return fmean([value for value, _ in some]), error, len(some)
 
 
 def probable(count: SlotCount) -> tuple[float, float]:

@@ -223,7 +223,7 @@ class PortFacts:
 
 def low(looks: Sequence[Look]) -> float:
     """The mean of the lowest readings whose rounds agree: what disturbs one only makes it more."""
-    return fmean(look.value for look in lowest(looks))
+    return looks[0].value if len(looks) == 1 else fmean([look.value for look in lowest(looks)])
 
 
 def lowest(looks: Sequence[Look]) -> list[Look]:
@@ -298,7 +298,8 @@ class Costs:
                 Look((r.cycles - n) * scale, r.spread * scale, n > least, waits)
                 for r, n in zip(some, cycles, strict=True)
             ])  # fmt: skip
-        return min(found, key=lambda looks: low(looks) + EITHER * looks[0].waits)
+        one, *others = found
+        return min(found, key=lambda looks: low(looks) + EITHER * looks[0].waits) if others else one
 
     @cached_property
     def confined(self) -> dict[str, dict[str, float]]:
