@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
 from statistics import fmean, median
 from typing import NamedTuple, Protocol
 
@@ -35,6 +36,9 @@ class SeenSlots(Protocol):
 
     def __call__(self, slots: int, fillers: int, instances: int, *, spare: int = 0) -> float:
         """The estimate by fillers and instances, with slots that have to be free behind those of the form."""
+
+    def __hash__(self) -> int:
+        """What loops were read by is remembered."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -89,7 +93,7 @@ def counted(
 
     Forms of one kind are off alike.
     """
-    read = {form: _read(row, expected) for form, row in rows.items() if row}
+    read = {form: _read(tuple(row), expected) for form, row in rows.items() if row}
     kinds: dict[Hashable, list[float]] = defaultdict(list)
     for form, one in read.items():
         if one.agreeing >= _FEW and one.error < SURE and round(one.slots) == 1:
@@ -104,7 +108,8 @@ def counted(
     return {form: msgspec.structs.replace(one, whole=None, reason=none) for form, one in counts.items()}
 
 
-def _read(row: Sequence[Estimate], expected: SeenSlots | None) -> _Read:
+@lru_cache(maxsize=1 << 15)  # all forms of x86-64 twice: few are read more between two counts
+def _read(row: tuple[Estimate, ...], expected: SeenSlots | None) -> _Read:
     """Spare slots only where more loops agree by them, or most are missed or no whole number is without."""
     if expected is None:
         return _Read(*_lowest([(e.slots, e.error) for e in row]))

@@ -10,7 +10,7 @@ from functools import cache, cached_property, partial
 from typing import Self
 
 from cyclescope.infer.front_end.fetch import FetchLimit, fetch_limits
-from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted, probable
+from cyclescope.infer.front_end.slots import Estimate, SeenSlots, SlotCount, counted, probable
 from cyclescope.infer.front_end.undivided import (
     MICROCODE,
     dispatches_whole,
@@ -207,7 +207,7 @@ class FrontEndFacts:
     @cached_property
     def counts(self) -> dict[str, SlotCount]:
         """Front-end slots of each form, with their errors."""
-        expected = partial(seen, width=self.width) if self.whole else None
+        expected = _seen_of(self.width) if self.whole else None
         return counted(self._estimates, expected, self._accesses_memory)
 
     def _accesses_memory(self, form: str) -> bool:
@@ -283,6 +283,12 @@ class FrontEndFacts:
             if fast and works and form_id not in self._eliminated:
                 found |= files_of(form)
         return frozenset(found)
+
+
+@cache
+def _seen_of(width: float) -> SeenSlots:
+    """What is seen where slots stay empty: one for all who read the same loops."""
+    return partial(seen, width=width)
 
 
 def _length(form: InstructionForm) -> int:
