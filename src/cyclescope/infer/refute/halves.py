@@ -8,25 +8,36 @@ other accesses stand side by side, and are not held up where they stand alone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.infer.refute.kinds import HELD_AT_WORST, MOSTLY
+from cyclescope.infer.refute.kinds import EIGHTHS, HELD_AT_WORST, MOSTLY
 from cyclescope.infer.refute.planner import ORDERS
 from cyclescope.model.calibration import ENOUGH, NEAR
 from cyclescope.model.facts import MEDIUM
-from cyclescope.model.machine import Halves, Operation
-from cyclescope.model.ports import halves_throughput
-
-EIGHTHS = 8  # steps in which what mixes show of shares is tried, from none to all
+from cyclescope.model.machine import Core, FormCost, Halves
+from cyclescope.model.ports import Dealt, by_halves
 
 
 class DealtMix(msgspec.Struct, frozen=True):
-    """A mix: the operations of each of its forms, its cycles, and those it takes in any order."""
+    """A mix: what is dispatched for each of its forms, its cycles, and those it takes in any order."""
 
-    operations: tuple[tuple[Operation, ...], ...]
+    forms: tuple[FormCost, ...]
     cycles: float
     least: float
+
+    def has(self, ports: tuple[int, ...]) -> bool:
+        """Whether an operation has just these ports."""
+        return any(op.ports == ports for one in self.forms for op in one.operations or ())
+
+
+class Dealing(NamedTuple):
+    """Mixes, the ports of each class, and the core, whose width counts."""
+
+    mixes: Sequence[DealtMix]
+    sets: Sequence[Collection[int]]
+    core: Core
 
 
 class HalvesTold(msgspec.Struct, frozen=True):
@@ -42,43 +53,45 @@ class HalvesTold(msgspec.Struct, frozen=True):
         return self.right >= HELD_AT_WORST[MEDIUM] * self.told
 
 
-def dealt_by_turns(mixes: Sequence[DealtMix], sets: Iterable[Collection[int]]) -> Halves | None:
-    """The halves that most mixes prove; None where too few mixes tell, or these take something else.
-
-    `sets` are the ports of the classes.
-    """
-    proved = [one for one in _tried(mixes, sets) if one.told >= ENOUGH and one.hold]
+def dealt_by_turns(some: Dealing) -> Halves | None:
+    """The halves that most mixes prove; None where too few mixes tell, or these take something else."""
+    proved = [one for one in _tried(*some) if one.told >= ENOUGH and one.hold]
     return max(proved, key=lambda one: one.right).halves if proved else None
 
 
-def undecided_halves(mixes: Sequence[DealtMix], sets: Iterable[Collection[int]]) -> list[Halves]:
+def undecided_halves(some: Dealing) -> list[Halves]:
     """Those of which too few mixes tell, and nothing that these say speaks against."""
-    return [one.halves for one in _tried(mixes, sets) if one.told < ENOUGH and one.hold]
+    return [one.halves for one in _tried(*some) if one.told < ENOUGH and one.hold]
 
 
-def _tried(mixes: Sequence[DealtMix], sets: Iterable[Collection[int]]) -> Iterator[HalvesTold]:
-    """All halves that classes may have, with the share astray that explains most mixes."""
+def _tried(mixes: Sequence[DealtMix], sets: Iterable[Collection[int]], core: Core) -> Iterator[HalvesTold]:
+    """All halves that classes may have, in the way of going to and fro that explains mixes best."""
     for plain in _possible({tuple(sorted(some)) for some in sets}):
-        some = [mix for mix in mixes if any(op.ports == plain.both for ops in mix.operations for op in ops)]
-        found = _told(some, plain)
+        some = [mix for mix in mixes if mix.has(plain.both)]
+        found = _told(some, plain, core)
         if found.right > MOSTLY * found.told or found.told < ENOUGH:  # more are, as far as some go astray
-            half = EIGHTHS // 2  # astray: dealt by chance
-            parts = (msgspec.structs.replace(plain, astray=n / EIGHTHS) for n in range(half + 1))
-            found = _told(some, max(parts, key=lambda one: _right(some, one)))
+            best = min(_ways(plain), key=lambda one: _missed(some, one, core))
+            found = _told(some, best, core)
         yield found
 
 
-def _told(mixes: Sequence[DealtMix], halves: Halves) -> HalvesTold:
+def _ways(plain: Halves) -> Iterator[Halves]:
+    """With any share astray, up to dealt by chance, or with late knowledge of the last one."""
+    yield from (msgspec.structs.replace(plain, astray=n / EIGHTHS) for n in range(EIGHTHS // 2 + 1))
+    yield from (msgspec.structs.replace(plain, late=cycles) for cycles in (1, 2))
+
+
+def _told(mixes: Sequence[DealtMix], halves: Halves, core: Core) -> HalvesTold:
     """Only those mixes tell that would take clearly less otherwise."""
-    told = [mix for mix in mixes if by_halves(mix.operations, halves) > mix.least * (1 + NEAR)]
-    return HalvesTold(halves, len(told), _right(told, halves))
+    told = [mix for mix in mixes if mix_by_halves(mix.forms, halves, core) > mix.least * (1 + NEAR)]
+    return HalvesTold(halves, len(told), sum(miss <= NEAR for miss in _misses(told, halves, core)))
 
 
-def by_halves(forms: Sequence[Sequence[Operation]], halves: Halves) -> float:
+def mix_by_halves(forms: Iterable[FormCost], halves: Halves, core: Core) -> float:
     """Cycles of the fuller half for a mix, in the better of the orders in which it is measured."""
-    plain = [op for ops in forms for op in ops]
-    twice = [op for ops in forms for _ in range(ORDERS) for op in ops]
-    return min(halves_throughput(plain, halves), halves_throughput(twice, halves) / ORDERS)
+    once = [Dealt.of(one) for one in forms]
+    twice = [one for one in once for _ in range(ORDERS)]
+    return min(by_halves(once, halves, core), by_halves(twice, halves, core) / ORDERS)
 
 
 def _possible(sets: Collection[tuple[int, ...]]) -> Iterator[Halves]:
@@ -90,7 +103,13 @@ def _possible(sets: Collection[tuple[int, ...]]) -> Iterator[Halves]:
                 yield Halves(first, second)
 
 
-def _right(mixes: Iterable[DealtMix], halves: Halves) -> int:
-    """How many mixes are predicted with these halves."""
-    made = ((mix.cycles, max(mix.least, by_halves(mix.operations, halves))) for mix in mixes)
-    return sum(abs(cycles / predicted - 1) <= NEAR for cycles, predicted in made)
+def _misses(mixes: Iterable[DealtMix], halves: Halves, core: Core) -> Iterator[float]:
+    """By how much each mix misses what it takes with these halves."""
+    for mix in mixes:
+        yield abs(mix.cycles / max(mix.least, mix_by_halves(mix.forms, halves, core)) - 1)
+
+
+def _missed(mixes: Iterable[DealtMix], halves: Halves, core: Core) -> tuple[int, float]:
+    """How many mixes are not predicted, and by how much the others miss what they take in all."""
+    misses = [*_misses(mixes, halves, core)]
+    return sum(miss > NEAR for miss in misses), sum(miss for miss in misses if miss <= NEAR)
