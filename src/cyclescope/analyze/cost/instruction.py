@@ -324,7 +324,8 @@ class PlacedCosts:
             cost = self._executed(cost)
         if any(variant.more):
             cost = with_more(cost, variant.more, self._addition, self._storing)
-        if variant.fused == EXECUTED or (variant == _PLAIN and "conditional_branch" in form.attributes):
+        plain_branch = variant == _PLAIN and "conditional_branch" in form.attributes
+        if self.behaviour.counted_as and (plain_branch or variant.fused == EXECUTED):
             others = map(self._plainly, self.behaviour.counted_as)
             cost = where_branches_are(form, cost, self._addition, others)
         if variant.latency is not None or variant.fused in FIRSTS:

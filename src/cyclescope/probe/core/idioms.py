@@ -72,7 +72,8 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
         return ProbeVerdict(CoreAnswer.ZERO, None, steady(asked, busy, alone, ordinary))
     if answer is CoreAnswer.EXECUTED and idle.low > ordinary.high:
         raise Unresolved(UnclearCore.NOPS_TAKE_TIME.of())
-    if answer is CoreAnswer.EXECUTED and alone.high < ordinary.low:  # these wait: more may take more slots
+    slots = alone.high * (len(_BUSY) + len(_FEW)) / len(_BUSY)  # what so many take at most, if these limit
+    if answer is CoreAnswer.EXECUTED and alone.high < ordinary.low and slots >= asked.low:
         raise Unresolved(UnclearCore.ORDINARY_WAIT.of())
     return ProbeVerdict(answer, None, steady(idle, asked, busy))
 
