@@ -107,6 +107,11 @@ class UsageError(CyclescopeError):
     exit_code = 2
 
 
+def unwritable(path: object, error: OSError) -> UsageError:
+    """What is said of a file that was asked for and cannot be written."""
+    return UsageError(f"{path} cannot be written ({error.strerror})", "name another file")
+
+
 class UnsupportedInstruction(CyclescopeError):
     """An instruction that the table, the assembler or this CPU does not know.
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cyclescope.errors import UsageError
+from cyclescope.errors import unwritable
 
 
 def write_file(path: Path, text: str) -> None:
@@ -10,4 +10,4 @@ def write_file(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8", errors="surrogateescape")
     except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror})", "name another file") from error
+        raise unwritable(path, error) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cyclescope.errors import UsageError
+from cyclescope.errors import UsageError, unwritable
 from cyclescope.model import limits
 from cyclescope.model.check import TOLD, ModelError, shown
 from cyclescope.model.machine import SCHEMA_VERSION, Core, FormCost, MachineModel, Provenance
@@ -86,7 +86,7 @@ def write_model(model: MachineModel, path: Path) -> None:
     try:
         path.write_bytes(lzma.compress(data) if path.suffix == ".xz" else data)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror})", "name another file") from error
+        raise unwritable(path, error) from error
 
 
 def _unpacked(data: bytes) -> bytes:

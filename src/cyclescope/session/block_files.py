@@ -12,7 +12,7 @@ import msgspec
 
 from cyclescope.analyze.choose.source import read_blocks
 from cyclescope.analyze.read.contents import HEXADECIMAL
-from cyclescope.errors import CyclescopeError, UsageError, shortened
+from cyclescope.errors import CyclescopeError, UsageError, shortened, unwritable
 from cyclescope.measure.blocks import CLEAN, FAILED, BlockTiming
 from cyclescope.remarks.blocks import Untimed
 from cyclescope.session.blocks import KERNELS, NOTIONS, UNROLLED, ProgramBlock, readable
@@ -221,4 +221,4 @@ def write_timings(path: Path, rows: Sequence[dict[str, object]], more: Sequence[
             writer.writeheader()
             writer.writerows(rows)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror})", "name another file") from error
+        raise unwritable(path, error) from error

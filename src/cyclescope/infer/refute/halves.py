@@ -41,21 +41,27 @@ class Dealing(NamedTuple):
 
 
 class HalvesTold(msgspec.Struct, frozen=True):
-    """Halves, how many mixes tell of them, and how many of these take what they make them."""
+    """Halves, how many mixes tell of them, how many of these take what they make them, and what all miss."""
 
     halves: Halves
     told: int
     right: int
+    missed: float
 
     @property
     def hold(self) -> bool:
         """Whether mixes of these forms are predicted as those of `medium` forms at worst."""
         return self.right >= HELD_AT_WORST[MEDIUM] * self.told
 
+    @property
+    def is_proved(self) -> bool:
+        """Whether enough mixes tell, too."""
+        return self.told >= ENOUGH and self.hold
+
 
 def dealt_by_turns(some: Dealing) -> Halves | None:
     """The halves that most mixes prove; None where too few mixes tell, or these take something else."""
-    proved = [one for one in _tried(*some) if one.told >= ENOUGH and one.hold]
+    proved = [one for one in _tried(*some) if one.is_proved]
     return max(proved, key=lambda one: one.right).halves if proved else None
 
 
@@ -70,8 +76,8 @@ def _tried(mixes: Sequence[DealtMix], sets: Iterable[Collection[int]], core: Cor
         some = [mix for mix in mixes if mix.has(plain.both)]
         found = _told(some, plain, core)
         if found.right > MOSTLY * found.told or found.told < ENOUGH:  # more are, as far as some go astray
-            best = min(_ways(plain), key=lambda one: _missed(some, one, core))
-            found = _told(some, best, core)
+            tried = (_told(some, one, core) for one in _ways(plain))
+            found = min(tried, key=lambda one: (not one.is_proved, one.missed))
         yield found
 
 
@@ -83,8 +89,14 @@ def _ways(plain: Halves) -> Iterator[Halves]:
 
 def _told(mixes: Sequence[DealtMix], halves: Halves, core: Core) -> HalvesTold:
     """Only those mixes tell that would take clearly less otherwise."""
-    told = [mix for mix in mixes if mix_by_halves(mix.forms, halves, core) > mix.least * (1 + NEAR)]
-    return HalvesTold(halves, len(told), sum(miss <= NEAR for miss in _misses(told, halves, core)))
+    told, right, missed = 0, 0, 0.0
+    for mix in mixes:
+        taken = mix_by_halves(mix.forms, halves, core)
+        miss = abs(mix.cycles / max(mix.least, taken) - 1)
+        missed += miss
+        if taken > mix.least * (1 + NEAR):
+            told, right = told + 1, right + (miss <= NEAR)
+    return HalvesTold(halves, told, right, missed)
 
 
 def mix_by_halves(forms: Iterable[FormCost], halves: Halves, core: Core) -> float:
@@ -101,15 +113,3 @@ def _possible(sets: Collection[tuple[int, ...]]) -> Iterator[Halves]:
             both = tuple(sorted({*first, *second}))
             if len(first) == len(second) and len(both) == 2 * len(first) and both in sets:
                 yield Halves(first, second)
-
-
-def _misses(mixes: Iterable[DealtMix], halves: Halves, core: Core) -> Iterator[float]:
-    """By how much each mix misses what it takes with these halves."""
-    for mix in mixes:
-        yield abs(mix.cycles / max(mix.least, mix_by_halves(mix.forms, halves, core)) - 1)
-
-
-def _missed(mixes: Iterable[DealtMix], halves: Halves, core: Core) -> tuple[int, float]:
-    """How many mixes are not predicted, and by how much the others miss what they take in all."""
-    misses = [*_misses(mixes, halves, core)]
-    return sum(miss > NEAR for miss in misses), sum(miss for miss in misses if miss <= NEAR)

@@ -32,7 +32,8 @@ void issue_writing(struct run *r, int32_t port, int32_t queue)
         uint64_t key = heap->keys[0];
         int64_t slot = slot_of(key);
         struct pending *op = &operations_of(r, slot)[key & 255];
-        if (r->core->patience < 0 || takes_result(r, port, r->p->body[r->instances[slot].index].form->operation[key & 255].result)) {
+        int32_t after = r->p->body[r->instances[slot].index].form->operation[key & 255].result;
+        if (r->core->patience < 0 || takes_result(r, port, after)) {
             r->ready--;
             start(r, heap_pop(heap), port);
             continue;

@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 
 import msgspec
 
-from cyclescope.errors import UsageError
+from cyclescope.errors import UsageError, unwritable
 from cyclescope.host.files import replaceable
 from cyclescope.model.machine import MachineModel
 from cyclescope.session.batch.blocks import block_lines, counted_lines, pieces
@@ -161,7 +161,7 @@ def _rows_before(partial: Path, described: Path, state: BatchState) -> int:
     try:
         return _complete_rows(partial)
     except OSError as error:
-        raise _unwritable(partial, error) from error
+        raise unwritable(partial, error) from error
 
 
 def _complete_rows(partial: Path) -> int:
@@ -177,10 +177,6 @@ def _complete_rows(partial: Path) -> int:
     return max(rows, 0)
 
 
-def _unwritable(partial: Path, error: OSError) -> UsageError:
-    return UsageError(f"{partial} cannot be written ({error.strerror})", "name another file")
-
-
 def _appended(partial: Path, described: Path, state: BatchState, before: int) -> IO[str]:
     """The table, open for more rows, with its head. Raises UsageError."""
     try:
@@ -194,4 +190,4 @@ def _appended(partial: Path, described: Path, state: BatchState, before: int) ->
         if not before:
             with suppress(OSError):
                 described.unlink()
-        raise _unwritable(partial, error) from error
+        raise unwritable(partial, error) from error
