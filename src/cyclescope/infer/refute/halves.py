@@ -61,24 +61,26 @@ class HalvesTold(msgspec.Struct, frozen=True):
 
 def dealt_by_turns(some: Dealing) -> Halves | None:
     """The halves that most mixes prove; None where too few mixes tell, or these take something else."""
-    proved = [one for one in _tried(*some) if one.is_proved]
-    return max(proved, key=lambda one: one.right).halves if proved else None
+    proved = ([one for one in tried if one.is_proved] for tried in _tried(*some))
+    best = [min(ways, key=lambda one: one.missed) for ways in proved if ways]
+    return max(best, key=lambda one: one.right).halves if best else None
 
 
 def undecided_halves(some: Dealing) -> list[Halves]:
     """Those of which too few mixes tell, and nothing that these say speaks against."""
-    return [one.halves for one in _tried(*some) if one.told < ENOUGH and one.hold]
+    best = (min(tried, key=lambda one: (not (one.told and one.hold), one.missed)) for tried in _tried(*some))
+    return [one.halves for one in best if one.told < ENOUGH and one.hold]
 
 
-def _tried(mixes: Sequence[DealtMix], sets: Iterable[Collection[int]], core: Core) -> Iterator[HalvesTold]:
-    """All halves that classes may have, in the way of going to and fro that explains mixes best."""
+def _tried(
+    mixes: Sequence[DealtMix], sets: Iterable[Collection[int]], core: Core
+) -> Iterator[list[HalvesTold]]:
+    """Of all halves that classes may have the ways to go to and fro between them."""
     for plain in _possible({tuple(sorted(some)) for some in sets}):
         some = [mix for mix in mixes if mix.has(plain.both)]
         found = _told(some, plain, core)
-        if found.right > MOSTLY * found.told or found.told < ENOUGH:  # more are, as far as some go astray
-            tried = (_told(some, one, core) for one in _ways(plain))
-            found = min(tried, key=lambda one: (not one.is_proved, one.missed))
-        yield found
+        more = found.right > MOSTLY * found.told or found.told < ENOUGH  # are, as far as some go astray
+        yield [_told(some, one, core) for one in _ways(plain)] if more else [found]
 
 
 def _ways(plain: Halves) -> Iterator[Halves]:

@@ -111,6 +111,13 @@ def test_few_mixes_that_say_nothing_against_it_leave_it_open():
     assert undecided_halves(dealing(two_loads(0, 4))) == [swapped]
 
 
+def test_the_way_that_mixes_miss_least_is_asked_for_though_they_prove_another():
+    """With an eighth astray ten more tell, and are 7 % off; without they are 6 % off, and tell nothing."""
+    few = [*two_loads(15), *[mix("svsv", 1.06, 1.0)] * 10]
+    assert found(*few).astray == 0.125
+    assert FOUND in undecided_halves(dealing(few))
+
+
 def test_a_core_has_the_halves_of_the_classes_that_mixes_told():
     ports = SimpleNamespace(structure=SimpleNamespace(sets=SETS))
     told = Verdicts(0, {}, {}, ClaimCalibration(), halves=("store", "vector", 0.125))
