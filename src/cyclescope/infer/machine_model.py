@@ -295,8 +295,7 @@ def core_of_mixes(ports: PortBuilder | None, verdicts: Verdicts | None) -> dict[
     found: dict[str, Any] = {"evenness": verdicts.evenness, "in_turn": tuple(turns)}
     if verdicts.halves is not None and {*verdicts.halves[:2]} <= sets.keys():
         first, second, astray = verdicts.halves
-        some = tuple(sorted(sets[first])), tuple(sorted(sets[second]))
-        found["halves"] = Halves(*some, astray, verdicts.halves_late)
+        found["halves"] = Halves(tuple(sorted(sets[first])), tuple(sorted(sets[second])), astray)
     return found
 
 

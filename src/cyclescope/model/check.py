@@ -188,24 +188,25 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
 def _dealt_problems(core: Core, port_count: int) -> Iterator[str]:
     if core.ahead and not core.single:
         yield "core.ahead: needs core.single"
-    early = {"single": core.single, "rotating": core.rotating}
+    early = {"single": core.single or None, "rotating": core.rotating or None}
     if (wb := core.writeback) is not None:
         yield from _port_problems("core.writeback", wb.ports, port_count)
         yield from () if core.binding else ("core.writeback: needs a binding of ports, not ''",)
         yield from _outside("core.writeback: patience", wb.patience, limits.PATIENCE)
         yield from _outside("core.writeback: evenness", wb.evenness, limits.EVENNESS)
         yield from _outside("core.writeback: entries", wb.entries or limits.QUEUE.least, limits.QUEUE)
-    for field, ports in [(name, some) for name, some in early.items() if some]:
+    for field, ports in early.items():
+        if ports is None:
+            continue
         yield from _port_problems(f"core.{field}", ports, port_count)
         if core.binding in ("", IDEAL):
             yield f"core.{field}: needs a binding of ports at dispatch, not {shown(core.binding)!r}"
     if len(core.in_turn) > limits.PORTS:
         yield f"core.in_turn: {len(core.in_turn)}, more than {limits.PORTS}"
     yield from (line for some in core.in_turn for line in _port_problems("core.in_turn", some, port_count))
-    if two := core.halves:
-        yield from _outside("core.halves: astray", two.astray, limits.EVENNESS)
-        yield from _outside("core.halves: late", two.late, limits.PATIENCE)
-        for some in (two.first, two.second, two.both):
+    if core.halves is not None:
+        yield from _outside("core.halves: astray", core.halves.astray, limits.EVENNESS)
+        for some in (core.halves.first, core.halves.second, core.halves.both):
             yield from _port_problems("core.halves", some, port_count)
 
 

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 SETTLING = 12  # repetitions of a loop before the average is taken, over as many again
-ROUNDING = 1e-6
+_ROUNDING = 1e-6
 
 Ports = tuple[int, ...]
 
@@ -37,7 +37,7 @@ def dispatch_cycles(
     for repetition in range(1, 2 * SETTLING + 1):
         for number, least in zip(slots, needed, strict=True):
             free = width - used % width
-            if free + ROUNDING < least and number <= width:
+            if free + _ROUNDING < least and number <= width:
                 used += free
             used += number
         ends.append(used)
@@ -60,10 +60,10 @@ def single_cycles(instructions: Sequence[Dispatched], width: float) -> float:
         if repetition == SETTLING:
             settled = cycles - free / width
         for slots, ports, _ in instructions:
-            if slots > free + ROUNDING or not have_ports([*got, *ports]):
+            if slots > free + _ROUNDING or not have_ports([*got, *ports]):
                 cycles, free, got = cycles + 1, width, []
             free -= slots
-            while free < -ROUNDING:
+            while free < -_ROUNDING:
                 cycles, free = cycles + 1, free + width
             got += ports
     return (cycles - free / width - settled) / SETTLING

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from cyclescope.model.binding import Loads, port_bound
-from cyclescope.model.dispatch_cycles import ROUNDING, SETTLING
 from cyclescope.model.machine import Core, FormCost, Halves, Operation
 
 ONLY_BESIDE = "beside "  # names of resources that count only beside operations of just the ports that follow
@@ -121,61 +119,6 @@ def halves_throughput(operations: Sequence[Operation], halves: Halves) -> float:
 def _other(likely: float, own: bool, astray: float) -> float:
     """How likely the second set is for an operation, from how likely it was for the one before."""
     return 1.0 if own else (1 - likely) * (1 - astray) + likely * astray
-
-
-class Dealt(NamedTuple):
-    """The slots of an instruction, spare ones behind them, and its operations."""
-
-    slots: float
-    spare: float
-    operations: Sequence[Operation]
-
-    @classmethod
-    def of(cls, cost: FormCost) -> Dealt:
-        """What is known of it; nothing where that is nothing."""
-        return cls(cost.slots or 0.0, cost.spare, cost.operations or ())
-
-
-def by_halves(loop: Sequence[Dealt], halves: Halves, core: Core) -> float:
-    """Cycles of the fuller half for a loop of these instructions.
-
-    Where what is known of the last access is `late`, cycles of dispatch have to be told apart: each is taken
-    to be as full as instructions let it be.
-    """
-    if not halves.late:
-        return halves_throughput([op for one in loop for op in one.operations], halves)
-    some = [list(_accesses(one.operations, halves)) for one in loop]
-    used, at, busy = 0.0, 1, [0.0, 0.0]  # slots of this cycle, the half of the last access, cycles of both
-    ends = [at] * (halves.late + 1)  # the halves of the last accesses in each of the cycles before
-    seen: dict[tuple[float, ...], tuple[float, ...]] = {}
-    most = round(2 * SETTLING * core.width)  # of whole slots all states are seen before
-    for repetition in range(most if any(some) else 0):
-        state = (round(used, 6), at, *ends)
-        if state in seen or repetition == most - 1:
-            first, *before = seen.get(state) or list(seen.values())[most // 2]
-            taken = [now - then for now, then in zip(busy, before, strict=True)]
-            return max(taken[0] / len(halves.first), taken[1] / len(halves.second)) / (repetition - first)
-        seen[state] = (repetition, *busy)
-        for one, accesses in zip(loop, some, strict=True):
-            least = one.slots + one.spare if core.whole else 0.0
-            if used + min(least, core.width) > core.width + ROUNDING:
-                used = core.width
-            used += one.slots
-            while used > core.width + ROUNDING:
-                used, ends = used - core.width, [*ends[1:], at]
-                at = ends[0]
-            for own, cycles in accesses:
-                at = 1 if own else 1 - at
-                busy[at] += cycles
-    return 0.0
-
-
-def _accesses(operations: Iterable[Operation], halves: Halves) -> Iterable[tuple[bool, float]]:
-    """Whether each operation on these ports needs the second half, and for how long it keeps a port busy."""
-    second, both = {*halves.second}, {*halves.both}
-    for op in operations:
-        if both.issuperset(op.ports):
-            yield from [({*op.ports} <= second, op.cycles)] * round(op.count)
 
 
 def issue_throughput(cost: FormCost, core: Core) -> tuple[float, str] | None:

@@ -19,10 +19,9 @@ from collections.abc import Mapping, Sequence
 from cyclescope.model.dispatch_cycles import Dispatched, Ports, dispatch_cycles, single_cycles
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import (
-    Dealt,
-    by_halves,
     counted,
     even_throughput,
+    halves_throughput,
     port_set,
     port_throughput,
     turn_throughput,
@@ -80,8 +79,7 @@ def _in_turn(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float]:
     core, operations = model.core, _operations(model, mix) or ()
     found = {port_set(some, model.ports): turn_throughput(operations, some) for some in core.in_turn}
     if core.halves:
-        loop = [Dealt.of(model.forms[form]) for form, count in mix.items() for _ in range(math.ceil(count))]
-        found[port_set(core.halves.both, model.ports)] = by_halves(loop, core.halves, core)
+        found[port_set(core.halves.both, model.ports)] = halves_throughput(operations, core.halves)
     return found
 
 

@@ -170,8 +170,7 @@ def halves_text(halves: Halves, names: Sequence[str]) -> str:
     """Between which ports operations go to and fro."""
     first, second = port_set(halves.first, names), port_set(halves.second, names)
     astray = f", but for {halves.astray:.1%} of them" if halves.astray else ""
-    late = f", {halves.late} dispatch cycles late" if halves.late else ""
-    return f"{first} and {second} are dealt out by turns to what is not for {second} alone{astray}{late}"
+    return f"{first} and {second} are dealt out by turns to what is not for {second} alone{astray}"
 
 
 def wakeup_text(wakeup: Wakeup, names: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ CORE = Core(
     width_kind=MEASURED, width_source="six of NOPs", fetch=32.0, lengths=((4, 1.0), (9, 1.71)), nops=2,
     binding=GROUPED, wakeup=Wakeup((0, 1), ((0,), (1,)), 16, one_result=True), single=(0, 1),
     writeback=Writeback((0, 1), 4, crossing=True, evenness=0.25), ahead=True, rotating=(1, 2), evenness=0.125,
-    in_turn=((0, 1),), halves=Halves((0,), (1,), 0.125, 1),
+    in_turn=((0, 1),), halves=Halves((0,), (1,), 0.125),
 )  # fmt: skip
 ADD = FormCost(
     1, (Operation((0, 1)),), {"op1->op1": 1.0}, throughput=0.5, throughput_error=0.004, confidence="high"

@@ -12,7 +12,7 @@ from cyclescope.model.binding import Loads, members_of
 from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.facts import LOW
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
-from cyclescope.model.ports import Dealt, by_halves, counted, port_set, resource_ports
+from cyclescope.model.ports import counted, halves_throughput, port_set, resource_ports
 
 
 def port_loads(costs: Iterable[PlacedCost]) -> Loads:
@@ -128,12 +128,11 @@ def halves(costs: Sequence[PlacedCost], machine: MachineModel) -> float:
         return 0.0
     both, some = {*found.both}, []
     for one in costs:
-        operations = [op for op in one.cost.operations or () if both.issuperset(op.ports)]
-        sure = not operations or one.cost.confidence != LOW
-        if not sure and not _all_take(one.cost, operations, both, machine.ports):
-            return 0.0
-        some.append(Dealt(one.slots, one.cost.spare, operations))
-    return by_halves(some, found, machine.core)
+        if operations := [op for op in one.cost.operations or () if both.issuperset(op.ports)]:
+            if one.cost.confidence == LOW and not _all_take(one.cost, operations, both, machine.ports):
+                return 0.0
+            some += operations
+    return halves_throughput(some, found)
 
 
 def _all_take(cost: FormCost, operations: Iterable[Operation], both: set[int], names: Sequence[str]) -> bool:

@@ -71,8 +71,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     left to forms because too many mixes with others of their kind do not hold or are not predicted; `uneven`
     and `late` how much of what forms cost others mixes show (`Shares`), and `evenness` how far they are from
     the best use of the ports to an even one, `in_turn` the classes whose ports they show to be dealt out in
-    turn, and `halves` the two between whose ports operations go to and fro, with what share goes astray, or
-    after how many cycles of dispatch it is known what the last one got.
+    turn, and `halves` the two between whose ports operations go to and fro, with what share goes astray.
     """
 
     claims: int
@@ -85,7 +84,6 @@ class Verdicts(msgspec.Struct, frozen=True):
     late: float = HALFWAY
     in_turn: tuple[str, ...] = ()
     halves: tuple[str, str, float] | None = None
-    halves_late: int = 0
 
     @property
     def shares(self) -> Shares:

@@ -23,7 +23,6 @@ from cyclescope.model.facts import HIGH, LOW, MEDIUM
 SPOILING = 0.02  # chance with which a form spoils a mix
 KNOWN_MIXES = 10.0  # mixes that say as much of any form as that does, of ports as any, of a kind as ports
 OWN_MIXES = 4.0  # mixes of its own that say as much of a form as its kind does
-EIGHTHS = 8  # steps in which what mixes show of shares is tried, from none to all
 MOSTLY = 0.5  # of the mixes of a form, or a unit: if more fail, or hold, it is for what they have in common
 LIMITS = 0.8  # of the mixes that tell a unit from none: if fewer take as long as it says, it is no limit
 PROVED = 2  # mixes that say the same: what one says, with one neighbour or one bad partner, is chance

@@ -15,15 +15,15 @@ import msgspec
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.front_end import FREE
 from cyclescope.infer.ports.resources import UNTOLD, ResourceView, Shares, port_resources
-from cyclescope.infer.refute.halves import Dealing, DealtMix, dealt_by_turns, mix_by_halves, undecided_halves
-from cyclescope.infer.refute.kinds import EIGHTHS, FEWEST_FORMS, MOST_FORMS, MOSTLY, PROVED
+from cyclescope.infer.refute.halves import EIGHTHS, DealtMix, by_halves, dealt_by_turns, undecided_halves
+from cyclescope.infer.refute.kinds import FEWEST_FORMS, MOST_FORMS, MOSTLY, PROVED
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
 from cyclescope.model.calibration import ENOUGH, NEAR
 from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.facts import LOW
-from cyclescope.model.machine import MEASURED, Core, FormCost, Halves, MachineModel, Provenance
+from cyclescope.model.machine import MEASURED, Core, FormCost, Halves, MachineModel, Operation, Provenance
 from cyclescope.model.ports import even_throughput
 from cyclescope.model.resources import busy_resources, more_evenly
 
@@ -143,7 +143,7 @@ class MixModel:
         """
         found, shares = copy(self), [step / EIGHTHS for step in range(EIGHTHS + 1)]
         if self._builder.blind:
-            found.halves = dealt_by_turns(self._dealt(measured))
+            found.halves = dealt_by_turns(self._dealt(measured), self.facts.structure.sets.values())
         telling = [(mix, cycles) for mix, cycles in measured if self._depends_on_order(mix)]
         if telling:
             forms = {form: self._model.forms[form] for mix, _ in telling for form in mix}
@@ -159,12 +159,12 @@ class MixModel:
             found.evenness = max(shares, key=lambda share: _predicted(ends, share))
         return found
 
-    def _dealt(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> Dealing:
+    def _dealt(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> list[DealtMix]:
         """Mixes of sure forms with what they take where forms cost others nothing beyond their operations."""
+        least, _ = self._ends
         sure = (one for one in measured if all(map(self.tells_halves, one[0])))
-        some = ((self._known(mix), cycles, self._bound(self._ends[0], mix)) for mix, cycles in sure)
-        mixes = [DealtMix(costs, cycles, bound) for costs, cycles, bound in some if bound]
-        return Dealing(mixes, [*self.facts.structure.sets.values()], self._model.core)
+        some = ((mix, cycles, self._bound(least, mix)) for mix, cycles in sure)
+        return [DealtMix(self._operations(mix), cycles, bound) for mix, cycles, bound in some if bound]
 
     def tells_halves(self, form: str) -> bool:
         """Whether a form is sure, and costs others nothing for its width, whichever half they are in."""
@@ -176,7 +176,7 @@ class MixModel:
         """Halves of ports of which mixes do not tell whether operations go to and fro between them."""
         if not self._builder.blind:
             return []
-        return undecided_halves(self._dealt(measured))
+        return undecided_halves(self._dealt(measured), self.facts.structure.sets.values())
 
     @property
     def classes_in_halves(self) -> tuple[str, str, float] | None:
@@ -186,12 +186,12 @@ class MixModel:
         names = {tuple(sorted(some)): name for name, some in sorted(self.facts.structure.sets.items())}
         return names[self.halves.first], names[self.halves.second], self.halves.astray
 
-    def _known(self, forms: Iterable[str]) -> tuple[FormCost, ...]:
-        return tuple(self._costs[form] for form in forms)
+    def _operations(self, forms: Iterable[str]) -> tuple[tuple[Operation, ...], ...]:
+        return tuple(self.usages[form].operations or () for form in forms)
 
     def _in_halves(self, forms: Iterable[str]) -> float:
         """Cycles that a mix takes of the fuller half of the ports that are dealt out so."""
-        return mix_by_halves(self._known(forms), self.halves, self._model.core) if self.halves else 0.0
+        return by_halves(self._operations(forms), self.halves) if self.halves else 0.0
 
     def _depends_on_order(self, mix: Sequence[str]) -> bool:
         least, most = self._in_any_order(mix)

@@ -167,7 +167,7 @@ class Refutation:
         verdicts = Verdicts(
             self._claims, refuted, {}, ClaimCalibration(), doubted,
             model.shares.uneven, model.evenness, model.shares.late, dealt_in_turn(model, judge),
-            model.classes_in_halves, model.halves.late if model.halves else 0,
+            model.classes_in_halves,
         )  # fmt: skip
         usages = {form: verdicts.lowered(form, usage) for form, usage in model.usages.items()}
         return model.with_confidence(usages), verdicts, judge
