@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from cyclescope.backend.base import OK, TOO_LONG, UNCLEAN, BurstEffort, Effort
+from cyclescope.backend.base import OK, TOO_LONG, UNCLEAN, BurstEffort, Effort, failure
 from cyclescope.backend.native import NativeBackend
 from cyclescope.host.counters import CYCLES, availability
 from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.state import FIRST_WINDOW, chain_start
 from cyclescope.measure.bench import VECTOR_LEVELS, default_state, machine_code, time_kernel
-from cyclescope.measure.sampling import failure
 from tests.support.programs.processes import patiently, until
 
 pytestmark = pytest.mark.hardware

@@ -36,8 +36,8 @@ _HELLO = struct.Struct("<4I 7Q")
 _LEAF = struct.Struct("<6I")
 _SETUP_REPLY = struct.Struct("<4i 2I")
 _CALIBRATION = struct.Struct("<7d")
-_RESULT = struct.Struct("<2d 10d Q 8I i I")
-_TIME = struct.Struct("<2d 80x Q 5I 12x i I")  # the same but for its counters and the shape of its loop
+_RESULT = struct.Struct("<2d 10d Q 8I i I d")
+_TIME = struct.Struct("<2d 80x Q 5I 12x i I d")  # the same but for its counters and the shape of its loop
 _BLOCK = struct.Struct("<3d Q 7I i 2I")
 _BURST = struct.Struct("<10d Q 6I i I")
 _RUNS = struct.Struct("<2d")
@@ -120,15 +120,16 @@ def samples_of(answer: bytes, counted: int) -> list[Sample]:
 
 def _time(
     cycles: float, spread: float, address: int, status: int, detail: int, accepted: int, rejected: int,
-    exceptions: int, instruction: int, disturbed: int,
+    exceptions: int, instruction: int, disturbed: int, other: float,
 ) -> Sample:  # fmt: skip
     """A time without counters: most are, and there are hundreds of thousands."""
-    if not _is_value(status, cycles, spread) or exceptions > _EXCEPTIONS:
+    if not _is_value(status, cycles, spread, other) or exceptions > _EXCEPTIONS:
         raise Nonsense("a time")
     _check_end(status, detail, instruction)
     return Sample(
-        cycles, spread, status, detail, accepted, rejected, exceptions, address, instruction, (), disturbed
-    )
+        cycles, spread, status, detail, accepted, rejected, exceptions, address, instruction, (), disturbed,
+        other,
+    )  # fmt: skip
 
 
 def _sample(row: tuple[Any, ...], counted: int) -> Sample:
@@ -137,9 +138,9 @@ def _sample(row: tuple[Any, ...], counted: int) -> Sample:
     if any(map(isnan, counters)):  # the kernel took the counters away meanwhile
         counters = ()
     address, status, detail, accepted, rejected, exceptions = row[2 + COUNTERS : 8 + COUNTERS]
-    if not _is_value(status, cycles, spread) or any(map(isinf, counters)) or exceptions > _EXCEPTIONS:
+    *_, instruction, disturbed, other = row
+    if not _is_value(status, cycles, spread, other) or any(map(isinf, counters)) or exceptions > _EXCEPTIONS:
         raise Nonsense("a time")
-    *_, instruction, disturbed = row
     _check_end(status, detail, instruction)
     return Sample(
         cycles,
@@ -153,11 +154,14 @@ def _sample(row: tuple[Any, ...], counted: int) -> Sample:
         instruction,
         counters,
         disturbed,
+        other,
     )
 
 
-def _is_value(status: int, cycles: float, spread: float) -> bool:
+def _is_value(status: int, cycles: float, spread: float, other: float = 0.0) -> bool:
     """Whether a time can be: only one from no clean sample is none."""
+    if not abs(other) < _LONGEST:
+        return False
     if status not in (OK, UNCLEAN) or (status == UNCLEAN and isnan(cycles) and isnan(spread)):
         return True
     return abs(cycles) < _LONGEST and 0 <= spread < _LONGEST

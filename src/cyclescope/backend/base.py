@@ -20,7 +20,8 @@ _AT = " at "  # between a signal and its address
 class Sample(msgspec.Struct, frozen=True, array_like=True):
     """One round's answer for one kernel, in core cycles per unit of the body.
 
-    Of the `rejected` tries, `disturbed` ran beside a canary that was not clean.
+    Of the `rejected` tries, `disturbed` ran beside a canary that was not clean. `other` is a second rate that
+    clean samples repeat, or 0.
     """
 
     cycles: float
@@ -34,6 +35,7 @@ class Sample(msgspec.Struct, frozen=True, array_like=True):
     instruction: int = -1
     counters: tuple[float, ...] = ()
     disturbed: int = 0
+    other: float = 0.0
 
     @property
     def usable(self) -> bool:
@@ -89,6 +91,29 @@ class Calibration(msgspec.Struct, frozen=True):
         """Core frequency in Hz."""
         ticks = self.ticks_per_cycle * self.seconds_per_tick
         return 1 / ticks if ticks else 0.0
+
+
+def failure(sample: Sample) -> str:
+    """What went wrong, in words."""
+    name = STATUS_NAMES[sample.status]
+    if sample.status == 1:
+        signal = SIGNALS.get(sample.detail, f"signal {sample.detail}")
+        return with_address(signal, sample.detail, sample.address)
+    return name
+
+
+def second_rate(samples: Sequence[Sample]) -> float:
+    """Cycles of a second rate that two rounds and a quarter of all tell alike, or 0.
+
+    Neighbours scatter: what they make of a round is not found again within half a percent in another, where
+    a rate of the core's own is. A round may not meet it: samples end when there are enough of the lesser.
+    """
+    told = sorted([sample.other for sample in samples if sample.other])
+    for position, least in enumerate(told):
+        alike = [other for other in told[position:] if other <= 1.005 * least]
+        if len(alike) >= max(2, len(samples) / 4):
+            return sum(alike) / len(alike)
+    return 0.0
 
 
 class Capabilities(msgspec.Struct, frozen=True):

@@ -42,7 +42,7 @@ from cyclescope.host.identity import as_leaves
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 
-VERSION = 9
+VERSION = 10
 HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR, READ, BLOCKS, BURSTS = range(1, 13)
 _STATES = 1024
 _LARGEST = 0xFFFF  # instructions and bytes of a kernel that a request has room for

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Collection, Sequence
+from enum import StrEnum
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -19,6 +20,16 @@ HALF_WITHIN = NormalDist().inv_cdf(0.75)  # standard deviations of a normal dist
 NOISE_KEPT, NOISE_NEW = 1000, 50  # differences that say how noisy a session is; of them new ones
 TIMES_KNOWN = 100  # differences between two times that tell more than chance: the last five are the error
 FROM_BEST = (STABLE, UNSTABLE, NOISY, FAILED)  # each verdict is worse than those before
+
+
+class Unsettled(StrEnum):
+    """Why rounds tell no stable value, in the words that stores have and users see."""
+
+    PLACED = "it depends on the length and place of the loop"
+    DISAGREE = "rounds disagree"
+    DISTURBED = "the core was disturbed all the time"
+    NO_SAMPLE = "no sample at all"
+    TWO_RATES = "it runs at one of two rates until it is left"
 
 
 class Record(msgspec.Struct, frozen=True):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import StrEnum
 from math import isnan
 
 import msgspec
@@ -21,17 +20,24 @@ import msgspec
 from cyclescope.backend.base import (
     NOT_RUN,
     OK,
-    SIGNALS,
-    STATUS_NAMES,
     USABLE,
     Backend,
     Effort,
     Sample,
-    with_address,
+    failure,
+    second_rate,
 )
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.measure.plan import Experiment
-from cyclescope.measure.record import FAILED, LESS_THAN_NOTHING, NOISY, STABLE, UNSTABLE, RoundNoise
+from cyclescope.measure.record import (
+    FAILED,
+    LESS_THAN_NOTHING,
+    NOISY,
+    STABLE,
+    UNSTABLE,
+    RoundNoise,
+    Unsettled,
+)
 
 AGREE = 0.02  # relative: rounds that differ by less are the same but for the noise
 GRAIN = 0.0005  # cycles: below this, two values are the same; 0.4 % of the fastest instruction
@@ -50,17 +56,7 @@ SECOND_TIME = 100  # of so many experiments one is measured again: how far do tw
 _SPACING = 4  # batches between two visits of an experiment
 EMULATED_EFFORT = Effort(rounds=1, want=1, maximum=1, target=200.0)  # times that mean nothing are taken once
 
-
-class Unsettled(StrEnum):
-    """Why rounds tell no stable value, in the words that stores have and users see."""
-
-    PLACED = "it depends on the length and place of the loop"
-    DISAGREE = "rounds disagree"
-    DISTURBED = "the core was disturbed all the time"
-    NO_SAMPLE = "no sample at all"
-
-
-PLACED, DISAGREE, DISTURBED, NO_SAMPLE = Unsettled
+PLACED, DISAGREE, DISTURBED, NO_SAMPLE, TWO_RATES = Unsettled
 PASSING = (DISTURBED, DISAGREE, NO_SAMPLE)  # reasons that another time may not have
 
 
@@ -107,15 +103,6 @@ def low_cluster(values: Sequence[float], within: float = AGREE, grain: float = G
     return ordered[:1]
 
 
-def failure(sample: Sample) -> str:
-    """What went wrong, in words."""
-    name = STATUS_NAMES[sample.status]
-    if sample.status == 1:
-        signal = SIGNALS.get(sample.detail, f"signal {sample.detail}")
-        return with_address(signal, sample.detail, sample.address)
-    return name
-
-
 def summarise(
     samples: Sequence[Sample], places: int = _ROUNDS, within: float = AGREE, error: float = AGREE,
     most: int = MOST_ROUNDS, grain: float = GRAIN,
@@ -129,7 +116,7 @@ def summarise(
     if not samples:
         return None
     if (found := _agreeing(samples, places, within, error, grain)) is not None:
-        return found
+        return _with_rates(found, samples)
     accepted = sum(s.accepted for s in samples)
     rejected = sum(s.rejected for s in samples)
     broken = next((s for s in samples if s.status not in USABLE), None)
@@ -146,10 +133,18 @@ def summarise(
     every = [s for s in samples if _is_reading(s)]
     slowest = max(s.cycles for s in [s for s in every if s.status == OK] or every)
     spread = _error(chosen, error) if verdict == STABLE else slowest - min(chosen)
-    return Measurement(
+    found = Measurement(
         value, spread, verdict, accepted, rejected, rounds, samples[-1].exceptions, reason,
         samples[-1].counters, disturbed,
     )  # fmt: skip
+    return _with_rates(found, samples)
+
+
+def _with_rates(found: Measurement, samples: Sequence[Sample]) -> Measurement:
+    """A measurement that is not `ok` where there is a second rate: its spread reaches to that."""
+    if found.verdict != STABLE or (other := second_rate(samples)) <= found.cycles:
+        return found
+    return msgspec.structs.replace(found, verdict=UNSTABLE, error=TWO_RATES, spread=other - found.cycles)
 
 
 def _agreeing(

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_MAGIC 0x31435343u /* "CSC1" */
-#define PROTOCOL_VERSION 9u
+#define PROTOCOL_VERSION 10u
 
 enum frame_type {
     FRAME_HELLO = 1,     /* -> struct hello, cpuid leaves */
@@ -167,6 +167,7 @@ struct result {
     uint32_t short_units, long_units, trips;
     int32_t instruction; /* offset of a byte of the faulting instruction in setup and body, or -1 */
     uint32_t disturbed;  /* of the rejected samples, those beside a canary that was not clean */
+    double other; /* core cycles per unit of a second rate that samples between clean canaries repeat, or 0 */
 };
 
 /* Basic blocks of programs: see blocks.c. */

@@ -40,8 +40,8 @@ static int has_value(const struct result *r)
     if (r->status == STATUS_UNCLEAN && isnan(r->cycles) && isnan(r->spread))
         return 1; /* no sample was clean */
     if (r->status == STATUS_OK || r->status == STATUS_UNCLEAN)
-        return is_length(r->cycles) && is_length(r->spread) && r->spread >= 0;
-    return r->cycles == 0 && r->spread == 0;
+        return is_length(r->cycles) && is_length(r->spread) && r->spread >= 0 && is_length(r->other);
+    return r->cycles == 0 && r->spread == 0 && r->other == 0;
 }
 
 static int counts(const struct result *r)

@@ -12,7 +12,7 @@ import msgspec
 from cyclescope.infer.beside.bursts import TimedBurst
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.record import STABLE
-from cyclescope.measure.sampling import Measurement
+from cyclescope.measure.sampling import TWO_RATES, Measurement
 from cyclescope.report.card import EMULATED
 
 SCHEMA_VERSION = 1
@@ -192,4 +192,6 @@ def _value(measured: Measurement, unroll: int) -> str:
     cycles, spread = measured.cycles / unroll, measured.spread / unroll
     if measured.verdict == STABLE:
         return f"{cycles:.4f} core cycles +-{spread:.4f}"
+    if measured.error == TWO_RATES:
+        return f"takes {cycles:.2f} in some runs and {cycles + spread:.2f} in others, in core cycles"
     return f"{cycles:.4f} to {cycles + spread:.4f} core cycles"

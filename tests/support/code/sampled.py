@@ -21,6 +21,7 @@ class Reading(NamedTuple):
     short_units: int
     long_units: int
     trips: int
+    other: float = 0.0
 
 
 class Answer(NamedTuple):

@@ -23,7 +23,7 @@ def write(kind, payload, magic=MAGIC):
     sys.stdout.buffer.write(FRAME.pack(magic, kind, len(payload), 0) + payload)
     sys.stdout.buffer.flush()
 
-def hello(version=9):
+def hello(version=10):
     leaves = b"".join(struct.pack("<6I", *leaf) for leaf in LEAVES)
     return struct.pack("<4I7Q", version, 1, len(LEAVES), 4096, *[0] * 6, 7) + leaves
 
@@ -33,8 +33,8 @@ def setup(payload, pin=0, filtered=0, counter=0, opened=0):
 
 def result(cycles=3.0, status=0, detail=0, address=0, counters=(), instruction=-1):
     counted = [*counters, *[float("nan")] * (10 - len(counters))]
-    return struct.pack("<2d10dQ8IiI", cycles, 0.5, *counted, address, status, detail, 12, 3, 32, 5, 25, 9,
-                       instruction, 0)
+    return struct.pack("<2d10dQ8IiId", cycles, 0.5, *counted, address, status, detail, 12, 3, 32, 5, 25, 9,
+                       instruction, 0, 0.0)
 
 def answer(kind, payload, count):
     if kind == HELLO:

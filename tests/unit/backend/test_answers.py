@@ -33,9 +33,9 @@ def kernel():
 
 LIES = {
     "machine": [
-        "def hello(version=9): return struct.pack('<4I7Q', 9, 9, 0, 4096, *[0] * 7)",
-        "def hello(version=9): return struct.pack('<4I7Q', 9, 1, 5, 4096, *[0] * 7) + bytes(50)",
-        "def hello(version=9): return struct.pack('<4I7Q', 9, 1, 1 << 30, 4096, *[0] * 7)",
+        "def hello(version=10): return struct.pack('<4I7Q', 10, 9, 0, 4096, *[0] * 7)",
+        "def hello(version=10): return struct.pack('<4I7Q', 10, 1, 5, 4096, *[0] * 7) + bytes(50)",
+        "def hello(version=10): return struct.pack('<4I7Q', 10, 1, 1 << 30, 4096, *[0] * 7)",
     ],
     "counters": [
         "def setup(payload): return struct.pack('<4i2I', 0, 0, 0, 0, 1 << 31, 0)",

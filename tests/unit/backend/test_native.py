@@ -43,7 +43,7 @@ def kernel(code=b"\x90", level=0):
 
 BIG_LITTLE = """
 cpu = [0]
-def hello(version=9):
+def hello(version=10):
     midr = 0x410fd080 if cpu[0] == 5 else 0x410fd034
     leaves = [(1, 0, midr, 0, 0, 0), (0x43530001, 0, 0, 2, 0, 0)]
     head = struct.pack("<4I7Q", version, 2, len(leaves), 4096, *[0] * 7)
@@ -276,7 +276,7 @@ def test_a_runner_without_its_interpreter(runner):
         ("sys.exit(7)", "ended with exit status 7"),
         ("sys.exit('cannot map\\nmemory')", "ended with exit status 1 (cannot map memory)"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "killed: Segmentation fault"),
-        ("def answer(*_): return hello(1)", "speaks protocol 1, not 9"),
+        ("def answer(*_): return hello(1)", "speaks protocol 1, not 10"),
         ("def answer(*_): return b''", "speaks protocol 0"),
         ("write(HELLO, b'', magic=7)", "another protocol"),
         ("write(SETUP, hello())", "another protocol"),

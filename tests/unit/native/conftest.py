@@ -95,7 +95,9 @@ def core(program):
             check=True, capture_output=True, text=True, env=environment, timeout=60,
         )  # fmt: skip
         first, *lines, last = (line.split() for line in done.stdout.splitlines())
-        readings = [Reading(*(float(w) if n == 2 else int(w) for n, w in enumerate(line))) for line in lines]
+        readings = [
+            Reading(*(float(w) if n in (2, 9) else int(w) for n, w in enumerate(line))) for line in lines
+        ]
         return Answer(*map(float, first), readings, float(last[0]), *map(int, last[1:]))
 
     return run

@@ -40,7 +40,7 @@ sigjmp_buf fault_return;
 volatile sig_atomic_t fault_armed;
 struct fault fault;
 
-static double away, jitter, own, hiccup, cold, evicted, entering, states, uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
+static double away, jitter, own, hiccup, cold, evicted, entering, states, entries, uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
 static int counts, within;
 static unsigned moves; /* until it is on a CPU without a neighbour */
 
@@ -232,11 +232,12 @@ static const uint8_t *end_of(const uint8_t *p, uint32_t *trips)
     return p;
 }
 
-/* How much slower a loop is by the way into it, at random as it seems. */
+/* How much slower a loop is by the way into it, at random as it seems, or by each time it is entered. */
 static double state_of(const uint8_t *code, const uint8_t *start, const uint8_t *end)
 {
     uint32_t way = (uint32_t)((uintptr_t)code / 64) * 2654435761u;
-    return memchr(start, 's', (size_t)(end - start)) && way >> 31 ? states : 1;
+    int other = entries ? chance(100) < entries : way >> 31;
+    return memchr(start, 's', (size_t)(end - start)) && other ? states : 1;
 }
 
 /* What loops have flushed is over. */
@@ -369,7 +370,7 @@ static double option(const char *name, double otherwise)
 
 static void set_up(void)
 {
-    away = option("AWAY", 0), jitter = option("JITTER", 0), own = option("OWN", 0), cold = option("COLD", 100), evicted = option("EVICTED", 0), entering = option("ENTERING", 0), states = option("STATES", 1), hiccup = option("HICCUP", 0);
+    away = option("AWAY", 0), jitter = option("JITTER", 0), own = option("OWN", 0), cold = option("COLD", 100), evicted = option("EVICTED", 0), entering = option("ENTERING", 0), states = option("STATES", 1), entries = option("ENTRIES", 0), hiccup = option("HICCUP", 0);
     width = option("WIDTH", 8), slower = option("SLOWER", 1), uneven = option("UNEVEN", 0), chained = option("CHAINED", 0), stored = option("STORED", 0), wander = option("WANDER", 0);
     from = option("FROM", 0), until = option("UNTIL", INFINITY), period = option("PERIOD", 0);
     state = (uint32_t)option("SEED", 1);
@@ -434,8 +435,8 @@ int main(int argc, char **argv)
         measure_all(&request, kernels, &state, count, results, first);
     for (uint32_t i = 0; i < count * request.rounds; i++) {
         struct result *r = &results[i];
-        printf("%u %u %.6f %u %u %u %u %u %u\n", i / request.rounds, r->status, r->cycles, r->accepted,
-               r->rejected, r->disturbed, r->short_units, r->long_units, r->trips);
+        printf("%u %u %.6f %u %u %u %u %u %u %.6f\n", i / request.rounds, r->status, r->cycles, r->accepted,
+               r->rejected, r->disturbed, r->short_units, r->long_units, r->trips, r->other);
     }
     printf("%g %u %u\n", seconds_now() - began, shared->disturbed, beats);
     return 0;

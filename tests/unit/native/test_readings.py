@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 
 import pytest
 
-from cyclescope.backend.base import OK, UNCLEAN
+from cyclescope.backend.base import OK, UNCLEAN, Sample, second_rate
 from cyclescope.backend.loops import LONGER_TRIPS
 from cyclescope.kernel.kernel import CANARY, FAST, WATCHED
 from tests.support.code.sampled import CHAIN, NOPS, WIDE, samples, wide
@@ -114,6 +115,38 @@ def test_what_slow_code_takes_at_first_is_no_state(core, body, judged):
     """Buffers take the first of it at another rate: of 2.5 cycles per instruction, but not of 1.5."""
     found = core((body, WIDE), STATES=1.2, rounds=80, target=50000.0)
     assert (UNCLEAN in {r.status for r in found.readings}) is judged
+
+
+@pytest.mark.parametrize(("body", "slower"), [("ssssssss", 1.3), ("ssssssss", 1.1), ("s" * 5 + "m" * 5, 1.3)])
+def test_a_second_rate_is_told(core, body, slower):
+    """Half of the times that the loop is entered it is slower: both rates are right."""
+    found = core((body, WIDE), STATES=slower, ENTRIES=50, rounds=80, want=12, target=50000.0, COUNTERS=0)
+    good = [r for r in found.readings if r.status == OK]
+    told = [r for r in good if r.other]
+    assert len(told) > 0.5 * len(good) > 30
+    assert sum(abs(r.other / r.cycles / slower - 1) < 0.005 for r in told) > 0.9 * len(told)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        {"SLOWER": 1.3, "PERIOD": 0.0006, "FROM": 0.5, "UNTIL": 1.0},
+        {"SLOWER": 2, "UNEVEN": 1.7, "CHAINED": 0.04, "PERIOD": 0.003, "FROM": 1 / 6, "UNTIL": 1},
+        {"EVICTED": 120},
+        {"JITTER": 60},
+        {"AWAY": 4000},
+        {"STATES": 1.3},
+    ],
+)
+def test_noise_is_no_second_rate(core, noise):
+    """Neighbours, interrupts, what entering takes, and one rate for each way in."""
+    found = core(*wide(NOPS, ALUS, "s" * 8), rounds=100, want=12, target=50000.0, COUNTERS=0, **noise)
+    rounds: dict[int, list[float]] = {}
+    for r in found.readings:
+        rounds.setdefault(r.kernel, []).append(r.other)
+    pairs = [pair for others in rounds.values() for pair in itertools.combinations(others[:40], 2)]
+    assert sum(second_rate([Sample(1.0, 0.0, OK, other=o) for o in pair]) > 0 for pair in pairs) == 0
+    assert sum(r.other > 0 for r in found.readings) < 0.005 * len(found.readings)
 
 
 def test_what_entering_takes_is_looked_at_more_than_once(core):

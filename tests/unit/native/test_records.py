@@ -31,7 +31,7 @@ from cyclescope.kernel.locations import names
 from tests.support.code.emulated import NATIVE
 
 NONSENSE = 2000
-FIELDS = struct.Struct("<12d Q 8I i I")
+FIELDS = struct.Struct("<12d Q 8I i I d")
 COMPILER = shutil.which("cc")
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -61,12 +61,12 @@ def _running(program):
         yield process
 
 
-def record(cycles=3.0, spread=0.5, status=OK, detail=0, counters=(), **more):
+def record(cycles=3.0, spread=0.5, status=OK, detail=0, counters=(), other=0.0, **more):
     given = {"address": 0, "accepted": 6, "rejected": 0, "exceptions": 0, "instruction": -1} | more
     counted = [*counters, *[NAN] * (10 - len(counters))]
     return FIELDS.pack(
         cycles, spread, *counted, given["address"], status, detail, given["accepted"], given["rejected"],
-        given["exceptions"], 4, 20, 9, given["instruction"], 0,
+        given["exceptions"], 4, 20, 9, given["instruction"], 0, other,
     )  # fmt: skip
 
 
@@ -75,11 +75,11 @@ NUMBERS = st.sampled_from(
 )
 VALUES = st.one_of(st.floats(), st.sampled_from((0.0, 1.0, -0.5, 1e11, 1e12, 1e300)))
 RECORDS = st.builds(
-    lambda cycles, spread, counters, words, instruction: FIELDS.pack(
-        cycles, spread, *counters, 0, *words, instruction, 0
+    lambda cycles, spread, counters, words, instruction, other: FIELDS.pack(
+        cycles, spread, *counters, 0, *words, instruction, 0, other
     ),
     VALUES, VALUES, st.tuples(*[VALUES] * 10), st.tuples(*[NUMBERS] * 8),
-    st.integers(-(1 << 31), (1 << 31) - 1),
+    st.integers(-(1 << 31), (1 << 31) - 1), VALUES,
 )  # fmt: skip
 
 
@@ -88,6 +88,7 @@ RECORDS = st.builds(
     [
         record(),
         record(-0.01),
+        record(3.0, other=4.5),
         record(NAN, NAN, 5),
         record(1.0, 0.1, 5),
         record(0.0, 0.0, 1, 11, address=16, instruction=5),
@@ -107,10 +108,11 @@ def test_what_workers_write_passes(check, good):
 @pytest.mark.parametrize(
     "bad",
     [
-        record(NAN), record(INFINITY), record(1.0, -1.0), record(1.0, NAN), record(1e300), record(status=7),
-        record(NAN, 1.0, 5), record(status=OK, detail=1), record(0.0, 0.0, 1, 0), record(0.0, 0.0, 1, 65),
-        record(3.0, 0.0, 1, 11), record(0.0, 0.0, 3, 2001), record(counters=(INFINITY,)),
-        record(exceptions=64), record(instruction=-2), record(instruction=1 << 24), record(accepted=2049),
+        record(NAN), record(INFINITY), record(other=NAN), record(1.0, -1.0), record(1.0, NAN), record(1e300),
+        record(status=7), record(NAN, 1.0, 5), record(status=OK, detail=1), record(0.0, 0.0, 1, 0),
+        record(0.0, 0.0, 1, 65), record(3.0, 0.0, 1, 11), record(0.0, 0.0, 3, 2001),
+        record(counters=(INFINITY,)), record(exceptions=64), record(instruction=-2),
+        record(instruction=1 << 24), record(accepted=2049),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_the_record_of_a_dead_worker(check, bad):

@@ -15,7 +15,7 @@ from cyclescope.cli.options import cpu_option, json_option, store_option, target
 from cyclescope.cli.spellings import NanoBenchCommand
 from cyclescope.errors import MeasurementError, SourceError, UsageError
 from cyclescope.measure.bench import ROUNDS, VECTOR_LEVELS, time_kernel, time_kernels
-from cyclescope.measure.sampling import DISAGREE, DISTURBED, MOST_ROUNDS, PLACED, Measurement
+from cyclescope.measure.sampling import DISAGREE, DISTURBED, MOST_ROUNDS, PLACED, TWO_RATES, Measurement
 
 if TYPE_CHECKING:
     from cyclescope.backend.link import Link
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _REMEDY: dict[str, str] = {
     PLACED: "time the code in the loop that it is meant for",
+    TWO_RATES: "time the code in the loop that it is meant for",
     DISAGREE: "more --rounds, or `cyclescope host` for the noise here",
     DISTURBED: "`cyclescope host` says what disturbs; measure again later, or on another CPU with --cpu",
 }

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cyclescope.measure.record import NOISY, STABLE, UNSTABLE
-from cyclescope.measure.sampling import DISAGREE, DISTURBED, PLACED, Measurement
+from cyclescope.measure.sampling import DISAGREE, DISTURBED, PLACED, TWO_RATES, Measurement
 
 FAILURE = 1
 
@@ -38,6 +38,13 @@ def test_what_is_not_ok_fails_with_its_range_and_a_remedy(reading, verdict, reas
     assert f"8.0000 to 8.2500 core cycles ({verdict})" in done.out
     assert done.error.startswith(f"the reading is {verdict}: {reason}: ")
     assert remedy in done.error
+
+
+def test_two_rates_are_told_in_words(reading):
+    done = reading(UNSTABLE, TWO_RATES)
+    assert done.code == FAILURE
+    assert "takes 8.00 in some runs and 8.25 in others, in core cycles (unstable)" in done.out
+    assert done.error.startswith(f"the reading is unstable: {TWO_RATES}: ")
 
 
 def test_json_has_the_verdict_and_the_reason(reading):
