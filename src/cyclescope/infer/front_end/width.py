@@ -132,8 +132,10 @@ def _proved(rates: Sequence[Rate], slots: int) -> FoundWidth | None:
     faster = [rate for rate in rates if rate.exceeds(slots)]
     trailing = any(rate.parts_nops for rate in faster)
     proving = [
-        rate for rate in agreeing if not (faster and rate.has_nops) or (rate.parts_nops and not trailing)
-    ]
+        rate for rate in agreeing
+        if not (faster and rate.has_nops)
+        or (rate.parts_nops and (not trailing or _is_held_up(rate, rates, slots)))
+    ]  # fmt: skip
     if len({rate.kind for rate in proving}) < _KINDS or not all(rate.has_nops for rate in faster):
         return None
     alone = [rate for rate in faster if rate.kind == NOPS]
@@ -142,6 +144,15 @@ def _proved(rates: Sequence[Rate], slots: int) -> FoundWidth | None:
         return None
     others = tuple(rate for rate in rates if rate not in agreeing)
     return FoundWidth(float(slots), _error(agreeing), NOTHING, agreeing, others, SHARING if faster else 1)
+
+
+def _is_held_up(rate: Rate, rates: Sequence[Rate], slots: int) -> bool:
+    """Whether a NOP takes a slot behind each instance of another form: else these would run faster."""
+    twice = (
+        msgspec.structs.replace(one, rate=SHARING * one.rate, error=SHARING * one.error)
+        for one in rates if len(one.forms) == 1 and one.forms == rate.forms[1:]
+    )  # fmt: skip
+    return any(one.exceeds(slots) for one in twice)
 
 
 def _error(rates: Sequence[Rate]) -> float:

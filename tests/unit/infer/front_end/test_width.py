@@ -84,6 +84,15 @@ def test_a_mix_with_nops_proves_nothing_where_others_hide_them():
     assert not width_of([*rates(nop=12.0, idiom=6.0, mix=7.9), other]).is_told
 
 
+@pytest.mark.parametrize(("alone", "is_told"), [(4.0, True), (3.0, False)])
+def test_a_mix_with_nops_proves_a_width_where_these_hold_others_up(alone, is_told):
+    """Vectors that run four a cycle alone would run eight with NOPs that trail behind them."""
+    mix = Rate(("nop", "vector"), AND.join((NOPS, VECTOR)), 6.0, 0.01)
+    found = width_of([*rates(nop=12.0, idiom=6.0, mix=7.9, vector=alone), mix])
+    assert found.is_told is is_told
+    assert not is_told or found.slots == 6
+
+
 def test_rounds_that_disagree_prove_nothing():
     rows = [Reading("A", "B", "C + D", MIX, 4.0, 0.02, 24), Reading("A", "", "", NOPS, 4.0, 0.1, 24, NOISY),
             Reading("A", "", "", NOPS, 4.0, 0.1, 24, UNSTABLE)]  # fmt: skip
