@@ -227,7 +227,7 @@ class PortBuilder:
         wide = [Usage.WIDE.of(more) for more in self.wide_loads.of(form, self.structure.sets).values()]
         remarks = [_conflict(best), remark, _odds(others), late, *wide]
         told = min((self._sureness(op.ports) for op in best.operations), default=1.0)
-        levels = [level_of(best, told), *([MEDIUM] * (slots is None))]
+        levels = [level_of(best, told), *([self._without_slots] * (slots is None))]
         if told < CERTAIN:
             remarks.append(Usage.OTHER_NUMBER.of(told / (1 - told)))
         if missing:
@@ -250,6 +250,14 @@ class PortBuilder:
             round(best.missed, 2), max(levels, key=_ORDER.index), tuple(other for other, _ in others),
             self._weights(confined), microcoded, tuple(filter(None, remarks)), late=best.late,
         )  # fmt: skip
+
+    @property
+    def _without_slots(self) -> str:
+        """The confidence in ports of a form whose slots are not known.
+
+        Without a width a class of ports may be missed, and what has them seems to need none.
+        """
+        return MEDIUM if self.facts.front_end.width_fact.is_told else LOW
 
     def _share_of(self, ports: tuple[int, ...]) -> float:
         """Share of the odds that a set of ports has: that of the classes that it is of."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.infer.front_end.slots import SlotCount
+from cyclescope.infer.front_end.width import FoundWidth
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortBuilder
@@ -12,6 +13,7 @@ from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.model.machine import Operation
+from cyclescope.remarks.front_end import Wide
 from cyclescope.remarks.ports import Usage
 from tests.support.made.classes import StatedEvidence, classes_of
 from tests.support.made.front_ends import StatedFrontEnd
@@ -113,6 +115,7 @@ def test_a_slot_that_accesses_do_not_need_may_bring_what_never_shows(table, slot
     assert list(found.values()) == level
 
 
+GUESSED = FoundWidth(6.0, 0.0, Wide.UNKNOWN.of())
 WIDE, PAIR = "VADDPD (ZMM, ZMM, ZMM)", "VCVTDQ2PD (XMM, XMM)"
 
 
@@ -134,3 +137,14 @@ def test_one_of_several_micro_operations_may_have_one_port(monkeypatch, table, t
     assert (found.ports, found.confidence) == (ports, level)
     assert (Usage.FEWER.of() in found.remarks) == (level == MEDIUM)
     assert not builder.missed(table[WIDE], found)
+
+
+@pytest.mark.parametrize(("width", "level"), [(FoundWidth(6.0, 0.0), MEDIUM), (GUESSED, LOW)])
+def test_ports_are_doubted_where_the_width_is_a_guess(table, width, level):
+    """Half of it may be right: a class that is as wide is missed then, and what has it seems to need none."""
+    classes = classes_of(table, {PAIR: 2}, {PAIR: "v"})
+    readings = {WIDE: {PAIR: [Look(1.0, 0.05)]}}
+    front_end = StatedFrontEnd(table, 6.0, slots={WIDE: 1.0}, width_fact=width)
+    facts = PortFacts(front_end, StatedEvidence(classes, readings, Structure(2, {PAIR: (0, 1)})), ())
+    found = PortBuilder(TimedJudge(facts, None)).usage(table[WIDE], 0.5)
+    assert (found.ports, found.confidence) == ("1*p01", level)
