@@ -8,6 +8,7 @@ from math import ceil
 import msgspec
 
 from cyclescope.analyze.cost.latencies import FIRST, SECOND, CostVariant
+from cyclescope.analyze.cost.traits import is_division
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
@@ -80,6 +81,19 @@ def unexplained(cost: FormCost, core: Core) -> float:
     if slowest is None or (explained and slowest - cost.throughput_error <= explained[0] * EXPLAINED):
         return 0.0
     return slowest
+
+
+def slow_alone(form: InstructionForm, cost: FormCost, core: Core) -> float:
+    """The same, 0 where nothing but its own result is seen to bound a form whose operations are known.
+
+    Such are the sums of x87 on top of its stack. What divides keeps its unit busy besides.
+    """
+    most = cost.throughput_most
+    if cost.throughput is None and most is not None and cost.operations and not is_division(form):
+        pairs = ((*pair.split("->"), cycles) for pair, cycles in cost.latencies.items())
+        if any(source == target and most <= EXPLAINED * cycles for source, target, cycles in pairs):
+            return 0.0
+    return unexplained(cost, core)
 
 
 def varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: Units) -> FormCost:

@@ -15,7 +15,7 @@ from cyclescope.analyze.cost.changes import (
     merging,
     settled,
     slots_of,
-    unexplained,
+    slow_alone,
     varied,
     where_branches_are,
     with_more,
@@ -358,7 +358,7 @@ class PlacedCosts:
 
     def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:
         idle = cost.eliminated or variant.idiom == ZERO
-        alone = 0.0 if idle or variant.fused else unexplained(cost, self.machine.core)
+        alone = 0.0 if idle or variant.fused else slow_alone(form, cost, self.machine.core)
         return PlacedCost(
             **msgspec.structs.asdict(self._ways(form, cost, variant)), form=form, cost=cost, variant=variant,
             slots=slots_of(cost), operations=() if idle else self._operations(form, cost), alone=alone,

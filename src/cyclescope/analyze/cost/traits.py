@@ -45,8 +45,13 @@ def is_division(form: InstructionForm) -> bool:
     return stem.startswith(tuple(kind for kind in kinds if "RSQRT" not in kind))
 
 
-def divider(form: InstructionForm) -> str:
-    """What divides for a form: one unit for general registers, another one for all others; "" for neither."""
+def unit_of(form: InstructionForm) -> str:
+    """What different forms keep busy that no port shows, "" where none is known.
+
+    Divisions of general registers have one unit, all others another one. Locks go one after the other.
+    """
+    if "lock" in form.attributes:
+        return "lock"
     if not is_division(form):
         return ""
     return "reals" if form.vector_width or form.mnemonic.startswith("F") else "integers"

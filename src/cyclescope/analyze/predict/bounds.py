@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from cyclescope.analyze.cost.instruction import PlacedCost
-from cyclescope.analyze.cost.traits import divider
+from cyclescope.analyze.cost.traits import unit_of
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
@@ -96,13 +96,13 @@ def units(costs: Iterable[PlacedCost], sure: bool = False) -> dict[str, float]:
     """Cycles by the measured throughput of forms where no port explains it: units that are no ports.
 
     What makes one of them slower than its operations is taken to make others of the same operations so, and
-    what divides for one form to divide for others, unless that has to be `sure`.
+    what divides or locks for one form to do so for others, unless that has to be `sure`.
     """
     used: dict[str, float] = {}
     names: dict[object, str] = {}
     for placed in costs:
         if placed.alone:
-            known = () if sure else divider(placed.form) or placed.cost.operations
+            known = () if sure else unit_of(placed.form) or placed.cost.operations
             name = names.setdefault(known, placed.form.id) if known else placed.form.id
             used[name] = used.get(name, 0.0) + placed.alone
     return used

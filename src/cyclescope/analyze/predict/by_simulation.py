@@ -8,7 +8,7 @@ import msgspec
 
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import CostVariant
-from cyclescope.analyze.cost.traits import divider
+from cyclescope.analyze.cost.traits import unit_of
 from cyclescope.analyze.decode.locations import Location
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.predict.watched import AVERAGING, MOST_RUN, LoopOnCore
@@ -110,7 +110,7 @@ def _units_of(costs: Sequence[PlacedCost], ports: Sequence[str]) -> list[dict[st
     for placed in costs:
         used = {name: cycles for name, cycles in placed.uses if not resource_ports(name, ports)}
         if placed.alone * (1 - AVERAGING) > max(used.values(), default=0.0):
-            known = divider(placed.form) or placed.cost.operations or placed.form.id
+            known = unit_of(placed.form) or placed.cost.operations or placed.form.id
             used[f"unit of {names.setdefault(known, placed.form.id)}"] = placed.alone
         found.append(used)
     return found

@@ -14,7 +14,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.depend.loop_carried import is_carried, slowest_chain
 from cyclescope.analyze.predict import bounds, effects
-from cyclescope.analyze.predict.effects import EFFECTS, LINES_OF_CODE, Situation
+from cyclescope.analyze.predict.effects import EFFECTS, LINES_OF_CODE, UNITS, Situation
 from cyclescope.analyze.predict.prediction import (
     FRONT_END,
     IN_ORDER,
@@ -125,11 +125,15 @@ class BlockBounds:
         sure = [c for n, c in self.deciding.items() if n not in _UNSURE]
         rest = max(*sure, self._sure_front_end)
         if IS_SLOW_ALONE in self._traits:
-            own = [one for one in self.costs if one.alone and self._is_known(one) and not one.locked]
+            own = [one for one in self._known if not one.locked]
             rest = max([rest, *bounds.units(own, sure=True).values()])
         if self.slowest_chain > rest:  # what is proved of it is no more
             rest = max(rest, self.least_chain)
         return min(rest, self.cycles)
+
+    @cached_property
+    def _known(self) -> list[PlacedCost]:
+        return [one for one in self.costs if one.alone and self._is_known(one)]
 
     def _is_known(self, placed: PlacedCost) -> bool:
         """Whether the machine's own model has the throughput of a form, and not just the most that it is."""
@@ -188,4 +192,5 @@ class BlockBounds:
         most = max(upper or 0.0, self.cycles)
         if IS_SLOW_ALONE in self._traits:
             most = max(most, bounds.one_unit(self.costs))
+            sure[UNITS] = max(bounds.units(self._known).values(), default=0.0), self.deciding[UNITS]
         return interval(self.machine.provenance.kind, self.deciding, sure, self.lower, most)

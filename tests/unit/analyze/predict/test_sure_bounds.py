@@ -11,7 +11,7 @@ from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.predict.estimate import BlockBounds
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.machine import Operation, Wakeup
-from tests.support.code.blocks import block, changed, toy
+from tests.support.code.blocks import block, changed, measured, toy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
@@ -69,6 +69,12 @@ def test_what_locked_instructions_take_alone_is_no_lower_bound():
     assert locked.lower < 7.5 <= locked.cycles
 
 
+def test_different_locked_instructions_go_one_after_the_other():
+    names = ("ADD_LOCK_M64_R64", "SUB_LOCK_M64_R64")
+    machine = changed(toy(), **{name: {"throughput": 7.5, "operations": None} for name in names})
+    assert Predictor(machine).predict(block("lock add [rdi], rax; lock sub [rsi], rax")).cycles == 15
+
+
 def test_a_throughput_whose_error_reaches_down_to_the_ports_shows_no_unit():
     text = "vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2"
     for error, cycles in ((0.5, 5), (2.1, 1)):
@@ -88,3 +94,26 @@ def test_a_unit_that_a_slow_form_keeps_busy_for_less_is_not_what_it_waits_for(bu
     found = Predictor(machine).predict(block("vaddpd ymm0, ymm1, ymm2; vmulpd ymm4, ymm1, ymm2"))
     assert found.bounds["units"] == 2.5
     assert found.bounds["resources"] == pytest.approx(resource)
+
+
+def test_a_form_that_only_waits_for_itself_keeps_no_unit_busy():
+    """x87 sums on top of the stack cannot be measured without their chain: independent ones take a port."""
+    text = "vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2"
+    form, most = "VADDPD_YMM_YMM_YMM", {"throughput_most": 6.0}
+    for latencies, cycles in (({"op2->op2": 6.0}, 1), ({"op2->op1": 6.0}, 12), ({"op2->op2": 5.0}, 12)):
+        found = Predictor(changed(toy(), **{form: {**most, "latencies": latencies}})).predict(block(text))
+        assert found.cycles == cycles
+    unknown = {**most, "latencies": {"op2->op2": 6.0}, "operations": None}
+    assert Predictor(changed(toy(), **{form: unknown})).predict(block(text)).cycles == 12
+
+
+def test_what_is_only_known_to_be_at_most_so_may_be_less():
+    """The interval begins where what is known of the rest ends."""
+    text = "vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2"
+    known, most = (
+        Predictor(changed(measured(), VADDPD_YMM_YMM_YMM={name: 2.5})).predict(block(text))
+        for name in ("throughput", "throughput_most")
+    )
+    assert known.cycles == most.cycles == 5
+    assert known.interval[0] > 4.5
+    assert most.interval[0] < 1.5
