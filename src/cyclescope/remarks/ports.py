@@ -29,9 +29,7 @@ class NoPorts(Meaning):
     COMPANY = "its instances do not run without {} beside them"
     UNPIPELINED = "a unit that is not pipelined begins one every {:.2f} cycles"
     TOO_LONG = "two instances take {:.0f} cycles: too long to be hidden"
-    LOCKED_LONG = (
-        "locked: other accesses to memory wait, and two instances take {:.0f} cycles: too long to be hidden"
-    )
+    LOCKED = "locked: other accesses to memory wait for it, whatever ports it needs"
     SERIALIZING = (
         "serializing: others wait for it, and two instances take {:.0f} cycles: too long to be hidden"
     )
@@ -54,7 +52,7 @@ class Without(Meaning):
     COUNT = "{} repeat their work as a count says"
     VALUES = "{} take values that other instructions put back"
     RESTORED = "{} need other instructions beside them"
-    LOCKED = "{} are locked and take too long to be hidden"
+    LOCKED = "{} are locked, and other accesses wait for them"
     LONG = "{} take too long to be hidden"
     KERNEL = "{} have no kernel that user space can run"
     BLOCKING = "{} have no blocking instructions that suit them"
@@ -73,7 +71,7 @@ _GROUPS = {
     NoPorts.VALUES: Without.VALUES,
     NoPorts.RESTORED: Without.RESTORED,
     NoPorts.COMPANY: Without.RESTORED,
-    NoPorts.LOCKED_LONG: Without.LOCKED,
+    NoPorts.LOCKED: Without.LOCKED,
     NoPorts.TOO_LONG: Without.LONG,
     NoPorts.SERIALIZING: Without.LONG,
     NoPorts.PAST_CACHES: Without.LONG,
@@ -106,7 +104,6 @@ class Usage(Meaning):
     UNSEEN_ACCESS = "no blocking instruction shows which ports its memory access needs"
     UNFILLED = "{:.1f} micro-operations are on ports that no class fills"
     MICROCODED = "microcoded: dispatch stalls while the sequencer delivers"
-    LOCKED = "locked: other accesses to memory wait for it"
     SLOWER = "it runs slower than these ports allow: something else limits it"
     IDLE_SLOTS = "{} of its slots need no port, or one of a set as wide as the front end"
     UNSEEN = "a micro-operation for any of as many ports as the front end has slots would not show"

@@ -236,6 +236,8 @@ def _why_none(facts: PortFacts, form: InstructionForm, planner: Planner) -> tupl
         return (NoPorts.NO_KERNEL.of(str(error)),)
     if form.id not in front_end.alone:
         return (NoPorts.UNMEASURED.of(),)
+    if is_locked(form):
+        return (NoPorts.LOCKED.of(),)
     cycles = longest_pair(front_end, form)
     if cycles > LONGEST_PAIR:
         return (_long(form).of(cycles),)
@@ -274,8 +276,6 @@ def _needs(form: InstructionForm, company: Company) -> NoPorts:
 
 def _long(form: InstructionForm) -> NoPorts:
     """What is said of two instances that take too long."""
-    if is_locked(form):
-        return NoPorts.LOCKED_LONG
     found = (why for attribute, why in _LONG_BY.items() if attribute in form.attributes)
     return next(found, NoPorts.TOO_LONG)
 

@@ -97,7 +97,7 @@ class PortJudge(Protocol):
     def explain(self, form: InstructionForm, throughput: float, slots: float | None) -> list[Explanation]:
         """What explains a form's readings, the likeliest first; `slots` as far as they tell."""
 
-    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> Remark:
+    def stalls(self, microcoded: bool) -> Remark:
         """Why a form keeps others waiting that need none of its ports, or nothing."""
 
     def missing(self, form: InstructionForm, known: Sequence[Operation]) -> Remark:
@@ -214,7 +214,7 @@ class PortBuilder:
     ) -> PortUsage:
         best = found[0]
         missed = best.missed > MISSED
-        stalls = self.judge.stalls(form, microcoded, missed)
+        stalls = self.judge.stalls(microcoded)
         known = () if missed and stalls else best.operations  # what stalls cost is not to look like ports
         missing = self.judge.missing(form, known)
         complete = not missing and best.complete and not (missed and stalls)

@@ -209,8 +209,6 @@ def _accesses_like(form: InstructionForm, access: InstructionForm) -> bool:
 
 def _may_block(facts: PortFacts, form: str) -> bool:
     """Whether a slow form is fast enough to stand beside others, and leaves them slots."""
-    if is_locked(facts.table[form]):  # what limits it is the lock
-        return False
     slots, cycles = facts.front_end.slots.get(form, math.inf), facts.front_end.throughputs[form]
     fast, slow = UNIT
     return slots <= MICROCODE and fast <= cycles <= slow and form not in facts.classes.widths
@@ -223,7 +221,7 @@ def _hiding(facts: PortFacts, form: InstructionForm, width: int, more: int = 0) 
     """
     front_end = facts.front_end
     alone = front_end.alone.get(form.id, math.inf)
-    if alone > LONGEST_PAIR or form.id not in front_end.slots:
+    if is_locked(form) or alone > LONGEST_PAIR or form.id not in front_end.slots:
         return 0
     spare = front_end.width - width
     slots = (max(front_end.slots[form.id], 1.0) + more) * INSTANCES

@@ -198,7 +198,7 @@ class CountedJudge:
             found.append(solver.candidates(least, throughput, groups.expected(form), total, per_slot, {}))
         return explanations(found, Told(throughput, None, groups.accesses(form), groups.memory))
 
-    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> Remark:
+    def stalls(self, microcoded: bool) -> Remark:
         """Nothing that counts would show."""
         return NOTHING
 

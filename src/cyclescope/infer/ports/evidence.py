@@ -10,7 +10,7 @@ from typing import Protocol
 from cyclescope.infer.likelihood.evidence import FULL
 from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.ports.candidates import memory_of, register_bits
+from cyclescope.infer.ports.candidates import is_locked, memory_of, register_bits
 from cyclescope.infer.ports.classes import ALIKE, HALVES, Classes
 from cyclescope.infer.ports.front_end import ONE_SLOT, FrontEndFacts
 from cyclescope.isa.form import InstructionForm
@@ -261,7 +261,8 @@ class Costs:
         """Readings by form and representative, in micro-operations.
 
         Of blocking instructions of several register files those count that it costs least: the others need
-        something else beside the ports that all of them have.
+        something else beside the ports that all of them have. Of locked forms there are none: what waits
+        for the lock does not wait for a port.
 
         An instance that waits for flags of the blocking instruction before it is the oldest when it may
         begin, and all its micro-operations are ready at once: two of them take both of two ports, though one
@@ -279,8 +280,12 @@ class Costs:
             form: same[form][0] if form in same else {
                 head: self._least(form, self._widths[head], some) for head, some in by_class.items()
             }
-            for form, by_class in found.items()
+            for form, by_class in found.items() if not self._is_locked(form)
         }  # fmt: skip
+
+    def _is_locked(self, form: str) -> bool:
+        known = self._table.get(form)
+        return known is not None and is_locked(known)
 
     def _least(
         self, form: str, width: int, records: Mapping[tuple[str, str], Sequence[Record]]

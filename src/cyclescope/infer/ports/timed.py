@@ -29,7 +29,6 @@ from cyclescope.infer.ports.builder import may_have_fewer, runs_slower, unseen_a
 from cyclescope.infer.ports.candidates import (
     domains,
     flags_by_mnemonic,
-    is_locked,
     memory_of,
     updates,
 )
@@ -333,11 +332,9 @@ class TimedJudge:
         least = math.inf if self.facts.front_end.waits(form, throughput) else throughput
         return explanations(found, Told(least, slots, groups.accesses(form), groups.memory))
 
-    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> Remark:
+    def stalls(self, microcoded: bool) -> Remark:
         """Why a form keeps others waiting that need none of its ports, or nothing."""
-        if microcoded:
-            return Usage.MICROCODED.of()
-        return Usage.LOCKED.of() if missed and is_locked(form) else NOTHING
+        return Usage.MICROCODED.of() if microcoded else NOTHING
 
     def missing(self, form: InstructionForm, known: Sequence[Operation]) -> Remark:
         """What no experiment shows of a form, or nothing."""

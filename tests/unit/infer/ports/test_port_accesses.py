@@ -57,6 +57,11 @@ def test_of_stores_of_two_register_files_those_count_that_a_form_costs_least(tab
     assert free == pytest.approx(0.0)
 
 
+def test_what_waits_for_a_lock_tells_no_ports(table):
+    records = [reading(form, ALU, 8, 1.0) for form in ("ADD_LOCK (M64, R64)", FUSED)]
+    assert list(facts_of(table, records).confined) == [FUSED]
+
+
 def test_readings_of_forms_without_new_records_are_not_read_anew(table):
     other = "LEA_B_D32 (R32)"
     records = [reading(form, ALU, 8, 1.0) for form in (FUSED, other)]

@@ -257,8 +257,8 @@ def test_what_is_in_the_store_is_not_made_again(skylake_store, table, tmp_path, 
         assert store.count() == skylake_store.count()
 
 
-def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(table):
-    names = ("VERR (R32)", "ADD_LOCK (M64, R64)", "ADD (M64, R64)")
+def test_what_microcode_does_is_no_port_unless_all_of_it_is_explained(table):
+    names = ("VERR (R32)", "ADD (M64, R64)")
     sets = {"LEA_B_D32 (R64)": (0, 1), "MOV (M64, R64)": (2, 3), "MOV (R64, M64)": (2, 3)}
 
     def usages(access):
@@ -271,13 +271,11 @@ def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(ta
         builder = PortBuilder(TimedJudge(PortFacts(front_end, found, ()), None))
         return [builder.usage(table[name], 9.0) for name in names]
 
-    assert [found.ports for found in usages(1.05)] == ["1*p01+1*p23"] * 3
-    micro, locked, plain = usages(1.15)
-    assert (micro.ports, locked.ports, plain.ports) == ("?", "?", "1*p01+1*p23")
-    assert micro.alternatives == locked.alternatives == ()
-    assert micro.confidence == locked.confidence == LOW
+    assert [found.ports for found in usages(1.05)] == ["1*p01+1*p23"] * 2
+    micro, plain = usages(1.15)
+    assert (micro.ports, plain.ports) == ("?", "1*p01+1*p23")
+    assert (micro.alternatives, micro.confidence) == ((), LOW)
     assert "microcoded" in micro.note
-    assert "locked" in locked.note
 
 
 def test_a_core_without_a_filler_says_so(table, tmp_path):
