@@ -76,8 +76,7 @@ class KnownWays:
         if passage.load[0] != passage.store[0]:
             return False
         placed = self._costs[passage.load[0]]
-        name = next(n.name for n in placed.sources if n.part == "data" and n.operand == passage.load[1])
-        return f"{name}->{name}" in placed.cost.latencies
+        return _own_trip(placed, passage.load[1]) in placed.cost.latencies
 
     def _stored_load(self, passage: Passage) -> StoredLoad:
         reader, writer = self._instructions[passage.load[0]], self._instructions[passage.store[0]]
@@ -88,7 +87,9 @@ class KnownWays:
         does = None if self._is_update(passage.load) else _does(reader.form, passage.load[1])
         sizes, way = (stored.width, loaded.width, passage.offset), self._way(passage)
         unasked = reader.form.on_masks_or_x87 or writer.form.on_masks_or_x87
-        return StoredLoad(*sizes, way, vector, passage.between, self._few, does, unasked)
+        ends = ((self._costs[number], operand) for number, operand in (passage.load, passage.store))
+        alone = max(placed.cost.latencies.get(_own_trip(placed, operand), 0.0) for placed, operand in ends)
+        return StoredLoad(*sizes, way, vector, passage.between, self._few, does, unasked, alone)
 
     def _way(self, passage: Passage) -> MemoryWay:
         """By what registers the two addresses are made."""
@@ -125,6 +126,12 @@ class KnownWays:
                 *(self._places if passage.distance > 1 else ()),
             )
         return any(base in places.targets for places in between)
+
+
+def _own_trip(placed: PlacedCost, operand: int) -> str:
+    """The pair of what an instruction loads there and stores there."""
+    data = f"{placed.form.operands[operand].name}.data"
+    return f"{data}->{data}"
 
 
 def _does(form: InstructionForm, loaded: int) -> MemoryWay | None:

@@ -44,7 +44,8 @@ class StoredLoad(NamedTuple):
 
     `between` are the other stores in between; `vector` tells of a vector register at one of the ends, `few`
     of a loop that has few such loads, `does` of what is done to the data (SIGNED or ADDED). Of what is
-    `unasked`, of x87 registers or masks, probes found out when it fails, and nothing else.
+    `unasked`, of x87 registers or masks, probes found out when it fails, and nothing else. `alone` are the
+    cycles that one of the two instructions takes from its own store to its next, the most that is known.
     """
 
     stored: int
@@ -56,6 +57,7 @@ class StoredLoad(NamedTuple):
     few: bool = False
     does: MemoryWay | None = None
     unasked: bool = False
+    alone: float = 0.0
 
     @property
     def is_inside(self) -> bool:
@@ -81,7 +83,10 @@ class MemoryPassing:
         return bool(self._sizes)
 
     def cycles(self, one: StoredLoad) -> float | None:
-        """Cycles from the stored data to the register, None where nothing like it was found out."""
+        """Cycles from the stored data to the register, None where nothing like it was found out.
+
+        Microcode need not rename what other instructions have renamed: its own trips show that it does not.
+        """
         if one.few and self._forgets(one):
             return self.cycles(one._replace(few=False))
         fact = self._nearest(one)
@@ -89,7 +94,8 @@ class MemoryPassing:
             return None
         if one.vector or fact.answer is CoreAnswer.FAILED:
             return max(fact.value, 0.0)
-        renamed, way = self._renamed(one), self._ways.get(self._subject(one))
+        waits = round(one.alone) >= round(fact.value) > 0 and self._is_renamed(MemoryWay.BASE)
+        renamed, way = None if waits else self._renamed(one), self._ways.get(self._subject(one))
         if renamed is not None:
             return renamed
         least = 0.0 if one.way in _UPDATES and way is not None else fact.value
@@ -129,6 +135,10 @@ class MemoryPassing:
         """Whether the core was found not to rename what is stored and loaded in a way."""
         fact = self._ways.get(way)
         return fact is not None and fact.answer is CoreAnswer.FORWARDED
+
+    def _is_renamed(self, way: MemoryWay) -> bool:
+        fact = self._ways.get(way)
+        return fact is not None and fact.answer is CoreAnswer.RENAMED
 
     def _learns(self, one: StoredLoad) -> bool:
         """Whether it was asked what of this load is renamed in short loops and nowhere else."""

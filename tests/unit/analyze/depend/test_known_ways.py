@@ -76,6 +76,28 @@ def test_what_is_stored_by_the_stack_pointer_has_ways_of_its_own(text, cycles):
     assert predicted(text, machine=machine).bounds["loop_carried"] == pytest.approx(cycles)
 
 
+@pytest.mark.parametrize(
+    ("own", "text", "cycles"),
+    [
+        (1.0, "add [rdi], rax; mov rax, [rdi]", 1),
+        (SLOW + 1, "add [rdi], rax; mov rax, [rdi]", SLOW + 1),
+        (SLOW + 1, "add [rdi], rcx; mov rax, [rdi]; add rax, 1; mov [rdi], rax", 2 * SLOW + 2),
+        (
+            SLOW + 1,
+            "mov [rdi], rax; mov rax, [rdi]; imul rax, rax",
+            3,
+        ),  # other forms are renamed all the same
+    ],
+)
+def test_what_waits_for_its_own_stores_is_not_renamed(own, text, cycles):
+    """Microcode on a Zen 5: CMPXCHG, XADD, BTS, double shifts."""
+    forwarded = Fact(FORWARDING, forwarding_subject(64, 64, 0), CoreAnswer.FORWARDED, SLOW, 0.05)
+    renamed = Fact(RENAMING, MemoryWay.BASE, CoreAnswer.RENAMED, 0.0, 0.05)
+    added = {"op1.data->op1.data": own, "op2->op1.data": 1.0}
+    machine = changed(measured(forwarded, renamed), ADD_M64_R64={"latencies": added})
+    assert predicted(text, machine=machine).bounds["loop_carried"] == pytest.approx(cycles)
+
+
 @pytest.mark.parametrize(("base", "said"), [("rsp", "renamed memory"), ("rbp", "forwarded")])
 def test_what_takes_less_than_a_load_is_said_to_be_renamed(base, said):
     found = predicted(f"mov [{base} + 8], rax; mov rax, [{base} + 8]", machine=measured(*ON_STACK))
