@@ -6,6 +6,7 @@ one clear line.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ _STUBS = (".plt", ".iplt")
 _LARGEST = 536_870_912  # 512 MiB of a section
 SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
+_NUMBERED = re.compile("\\.?L([0-9]+)[\x01\x02][0-9]+")  # `1:` in texts, as assemblers name it
 
 
 class ElfSection(NamedTuple):
@@ -161,8 +163,8 @@ class Binary:
         kinds_by_number = _symbol_kinds()
         return [
             Symbol(
-                _string(strings, name), kinds_by_number.get(info & 15, ""), section, value, size,
-                info >> 4 == 0,
+                _NUMBERED.sub(r"\1", _string(strings, name)), kinds_by_number.get(info & 15, ""), section,
+                value, size, info >> 4 == 0,
             )
             for name, info, _, section, value, size in self._table(SYMBOL, tables[0])
         ]  # fmt: skip

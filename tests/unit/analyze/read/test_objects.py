@@ -138,6 +138,13 @@ def test_labels_that_an_assembler_makes_up_are_no_names(tmp_path):
     assert set(object_program(data, "k.o").labels.values()) == {"loop"}
 
 
+def test_labels_that_are_numbers_have_their_numbers(tmp_path):
+    """GNU as calls `12:` so, and keeps it in objects for RISC-V."""
+    data = compiled(tmp_path, ".text\neightlet: nop\n nop\n", "-c")
+    data = data.replace(b"\0eightlet\0", b"\0.L12\x02345\0")
+    assert set(object_program(data, "k.o").labels.values()) == {"12"}
+
+
 def test_sections_of_functions_follow_each_other(tmp_path):
     text = "int f(int x) { return x + 1; }\nint g(int x) { return x * x; }\n"
     data = compiled(tmp_path, text, "-O2", "-c", "-ffunction-sections", name="k.c")
