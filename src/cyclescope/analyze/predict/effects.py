@@ -87,8 +87,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 RESOURCES, UNITS, LINES_OF_CODE = "resources", "units", "code_lines"
+TAKEN = "taken_branches"
 EFFECTS = (
-    Effect(name="taken_branches", words="taken branches", data=Data.NONE, needs=traits.GOES,
+    Effect(name=TAKEN, words="taken branches", data=Data.NONE, assumed=True, needs=traits.GOES,
            cycles=lambda s: bounds.branches(s.costs, s.block.loop and not s.is_measured)),
     Effect(name=RESOURCES, words="shared resources", data=Data.THROUGHPUT, assumed=True,
            needs=traits.KEEPS_BUSY, parts=lambda s: bounds.resources(s.costs, s.machine)),

@@ -14,7 +14,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.depend.loop_carried import is_carried, slowest_chain
 from cyclescope.analyze.predict import bounds, effects
-from cyclescope.analyze.predict.effects import EFFECTS, LINES_OF_CODE, UNITS, Situation
+from cyclescope.analyze.predict.effects import EFFECTS, LINES_OF_CODE, TAKEN, UNITS, Situation
 from cyclescope.analyze.predict.prediction import (
     FRONT_END,
     IN_ORDER,
@@ -188,6 +188,7 @@ class BlockBounds:
         sure = {
             LOOP_CARRIED: (least_chain, self.most_chain),
             FRONT_END: (self._sure_front_end, self.deciding[FRONT_END]),
+            TAKEN: (0.0, self.deciding.get(TAKEN, 0.0)),  # one a cycle: nothing was asked
         }
         most = max(upper or 0.0, self.cycles)
         if IS_SLOW_ALONE in self._traits:

@@ -117,3 +117,11 @@ def test_what_is_only_known_to_be_at_most_so_may_be_less():
     assert known.cycles == most.cycles == 5
     assert known.interval[0] > 4.5
     assert most.interval[0] < 1.5
+
+
+def test_one_taken_branch_a_cycle_is_no_lower_bound():
+    """A Zen 5 takes two, and no full run asks."""
+    found = Predictor(measured()).predict(block("jmp 2; jmp 4; jmp 6; nop", True))
+    assert found.cycles == 3
+    assert found.lower < 3
+    assert found.interval[0] < 3
