@@ -112,6 +112,12 @@ def unwritable(path: object, error: OSError) -> UsageError:
     return UsageError(f"{path} cannot be written ({error.strerror})", "name another file")
 
 
+def unreadable(path: object, error: OSError | UnicodeError) -> UsageError:
+    """What is said of a file that was named and cannot be read."""
+    why = getattr(error, "strerror", None) or "no text"
+    return UsageError(f"{path} cannot be read ({why})", "name another file")
+
+
 class UnsupportedInstruction(CyclescopeError):
     """An instruction that the table, the assembler or this CPU does not know.
 

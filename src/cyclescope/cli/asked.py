@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cyclescope.errors import SourceError, UsageError
+from cyclescope.errors import SourceError, UsageError, unreadable
 from cyclescope.measure.sampling import MOST_ROUNDS
 
 if TYPE_CHECKING:
@@ -135,12 +135,12 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bytes_of(path: Path) -> bytes:
-    """A file of machine code, as it is. Raises SourceError."""
+    """A file of machine code, as it is. Raises UsageError or SourceError."""
     try:
         with path.open("rb") as stream:
             code = stream.read(_MOST_BYTES + 1)
     except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror}") from error
+        raise unreadable(path, error) from error
     if not 0 < len(code) <= _MOST_BYTES:
         raise SourceError(f"{path} has more than {_MOST_BYTES} bytes" if code else f"{path} is empty")
     return code

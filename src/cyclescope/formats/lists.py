@@ -18,7 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from cyclescope.errors import SourceError, UsageError, shortened
+from cyclescope.errors import SourceError, UsageError, shortened, unreadable
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
@@ -74,7 +74,7 @@ def shipped_lists(isa: str) -> dict[str, str]:
 def find_list(name: str, isa: str) -> tuple[str, str]:
     """The text of a list and what to call it: one of our own by its name, or a file.
 
-    Raises UsageError for a name of neither, SourceError for a file that cannot be read.
+    Raises UsageError for a name of neither, and for a file that cannot be read.
     """
     own = shipped_lists(isa)
     if name in own:
@@ -85,8 +85,7 @@ def find_list(name: str, isa: str) -> tuple[str, str]:
     try:
         return path.read_text(), name
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "no text"
-        raise SourceError(f"{shortened(name)} cannot be read: {why}") from error
+        raise unreadable(shortened(name), error) from error
 
 
 def _folder(isa: str) -> Path:

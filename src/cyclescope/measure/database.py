@@ -270,6 +270,8 @@ def prepare(database: sqlite3.Connection, path: Path, machine: str, isa: str, re
     if not tables and not readonly:
         _create(database, machine, isa)
         return
+    if not tables:
+        raise StoreError(f"the store {path} is empty", "run {measure} first, or name one with {store}")
     if not {"meta", "measurement"} <= tables:
         raise StoreError(f"{path} is a database, but no cyclescope store", "choose another with {store}")
     rows = database.execute("SELECT key, value FROM meta")

@@ -12,7 +12,7 @@ import msgspec
 
 from cyclescope.analyze.choose.source import read_blocks
 from cyclescope.analyze.read.contents import HEXADECIMAL
-from cyclescope.errors import CyclescopeError, UsageError, shortened, unwritable
+from cyclescope.errors import CyclescopeError, UsageError, shortened, unreadable, unwritable
 from cyclescope.measure.blocks import CLEAN, FAILED, BlockTiming
 from cyclescope.remarks.blocks import Untimed
 from cyclescope.session.blocks import KERNELS, NOTIONS, UNROLLED, ProgramBlock, readable
@@ -74,7 +74,7 @@ def _text(path: Path) -> str:
             raise UsageError(f"{path} is longer than {_LARGEST >> 20} MiB", "give a part of it")
         data = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror})", "name another file") from error
+        raise unreadable(path, error) from error
     if b"\0" in data:
         raise UsageError(f"{path} is binary", "give text: a block per line, or a CSV table")
     return data.decode("utf-8-sig", errors="replace")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.errors import SourceError, UsageError
+from cyclescope.errors import UsageError
 from cyclescope.formats.lists import find_list, read_list, shipped_lists
 from cyclescope.isa.registry import instruction_set, isa_names
 from cyclescope.isa.table import load_table
@@ -85,5 +85,5 @@ def test_a_file_is_found_by_its_path(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["lost.csv", "folder/lost", "/"])
 def test_a_file_that_cannot_be_read(name):
-    with pytest.raises(SourceError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot be read"):
         find_list(name, "x86-64")

@@ -29,6 +29,15 @@ def test_a_session_says_what_share_of_its_samples_was_rejected(store):
     assert [s["samples"]["accepted"] for s in store.sessions()] == [10, 1]
 
 
+def test_an_empty_file_becomes_a_store_and_is_none_to_read(tmp_path):
+    path = tmp_path / "s.sqlite"
+    path.touch()
+    with pytest.raises(StoreError, match="is empty"):
+        Store(path, HERE, readonly=True)
+    Store(path, HERE).close()
+    Store(path, HERE, readonly=True).close()
+
+
 def test_events_are_those_of_the_newest_session_that_says(tmp_path):
     """Sessions of probes count others."""
     with closing(Store(tmp_path / "s.sqlite", HERE)) as opened:

@@ -90,9 +90,10 @@ def slow_alone(form: InstructionForm, cost: FormCost, core: Core) -> float:
     """
     most = cost.throughput_most
     if cost.throughput is None and most is not None and cost.operations and not is_division(form):
-        pairs = ((*pair.split("->"), cycles) for pair, cycles in cost.latencies.items())
-        if any(source == target and most <= EXPLAINED * cycles for source, target, cycles in pairs):
-            return 0.0
+        for pair, cycles in cost.latencies.items():
+            source, _, target = pair.partition("->")
+            if source == target and most <= EXPLAINED * cycles:
+                return 0.0
     return unexplained(cost, core)
 
 

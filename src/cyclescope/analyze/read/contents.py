@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from cyclescope.errors import SourceError
+from cyclescope.errors import SourceError, unreadable
 
 ELF_MAGIC = b"\x7fELF"
 _LONGEST = 33_554_432  # 32 MiB: several times what a compiler writes for the 2 MiB of code that are searched
@@ -21,8 +21,8 @@ def read(path: Path, source: str) -> bytes | Path:
 
     Where there is no such file, the name may be machine code in hexadecimal.
 
-    Of a file that is neither ELF nor text its beginning, which says what it is. Raises SourceError where it
-    cannot be read or is too long.
+    Of a file that is neither ELF nor text its beginning, which says what it is. Raises UsageError where it
+    cannot be read, SourceError where it is too long.
     """
     try:
         if str(path) == "-":
@@ -36,7 +36,7 @@ def read(path: Path, source: str) -> bytes | Path:
     except OSError as error:
         if isinstance(error, FileNotFoundError) and HEXADECIMAL.fullmatch(str(path)):
             return str(path).encode()  # the code itself
-        raise SourceError(f"{source} cannot be read ({error.strerror})") from error
+        raise unreadable(source, error) from error
 
 
 def _content(file: BinaryIO, source: str) -> bytes:

@@ -13,7 +13,7 @@ import click
 from cyclescope.cli.asked import BenchRequest, bytes_of
 from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
 from cyclescope.cli.spellings import NanoBenchCommand
-from cyclescope.errors import MeasurementError, SourceError, UsageError
+from cyclescope.errors import MeasurementError, UsageError, unreadable
 from cyclescope.measure.bench import ROUNDS, VECTOR_LEVELS, time_kernel, time_kernels
 from cyclescope.measure.sampling import DISAGREE, DISTURBED, MOST_ROUNDS, PLACED, TWO_RATES, Measurement
 
@@ -280,9 +280,7 @@ def _text_of(path: Path) -> str:
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'no text'}"
-        ) from error
+        raise unreadable(path, error) from error
 
 
 def _stored(number: int, store: Path | None) -> tuple[str, Kernel, str]:

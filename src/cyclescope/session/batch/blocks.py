@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
-from cyclescope.errors import UsageError
+from cyclescope.errors import UsageError, unreadable
 from cyclescope.session.block_files import CODE_COLUMNS, Written
 
 _LONGEST = 100_000  # characters of a line: six times the longest block, as text
@@ -26,7 +26,7 @@ def block_lines(path: Path) -> Iterator[Written]:
             lines = (_checked(path, line) for line in iter(lambda: file.readline(_LONGEST + 1), ""))
             yield from _blocks(path, lines)
     except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror})", "name another file") from error
+        raise unreadable(path, error) from error
 
 
 def _checked(path: Path, line: str) -> str:
@@ -67,7 +67,7 @@ def counted_lines(path: Path) -> int:
         with path.open("rb") as file:
             return sum(piece.count(b"\n") for piece in pieces(file))
     except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror})", "name another file") from error
+        raise unreadable(path, error) from error
 
 
 def pieces(file: BinaryIO) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 
 import msgspec
 
-from cyclescope.errors import UsageError, unwritable
+from cyclescope.errors import UsageError, unreadable, unwritable
 from cyclescope.host.files import replaceable
 from cyclescope.model.machine import MachineModel
 from cyclescope.session.batch.blocks import block_lines, counted_lines, pieces
@@ -141,7 +141,7 @@ def _state(blocks: Path, machine: MachineModel, predictor: str) -> BatchState:
     try:
         found = blocks.stat()
     except OSError as error:
-        raise UsageError(f"{blocks} cannot be read ({error.strerror})", "name another file") from error
+        raise unreadable(blocks, error) from error
     digest = hashlib.blake2b(msgspec.json.encode(machine), digest_size=16).hexdigest()
     return BatchState(str(blocks.resolve()), found.st_size, found.st_mtime_ns, digest, predictor)
 

@@ -160,7 +160,7 @@ def test_choices_that_need_something_else():
 
 @pytest.mark.parametrize("path", ["nowhere.s", "."])
 def test_files_that_cannot_be_read(path, tmp_path):
-    with pytest.raises(SourceError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot be read"):
         read_block(tmp_path / path)
 
 

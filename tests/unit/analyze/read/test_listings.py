@@ -14,7 +14,7 @@ from cyclescope.analyze.read.assemblers import Tool, tools
 from cyclescope.analyze.read.disassembly import is_disassembly, listed_isa
 from cyclescope.analyze.read.listings import as_objdump
 from cyclescope.analyze.read.masm import is_masm, translated
-from cyclescope.errors import SourceError
+from cyclescope.errors import SourceError, UsageError
 
 needs_assembler = pytest.mark.skipif(not tools("x86-64"), reason="needs an assembler")
 WHOLE = Choice(whole=True)
@@ -194,7 +194,7 @@ def test_machine_code_may_be_letters_alone(digits, mnemonic, tmp_path):
 def test_a_name_of_no_file_is_code(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert read_block(Path("cc")).instructions[0].form.mnemonic == "INT3"
-    with pytest.raises(SourceError, match="abc cannot be read"):
+    with pytest.raises(UsageError, match="abc cannot be read"):
         read_block(Path("abc"))
 
 

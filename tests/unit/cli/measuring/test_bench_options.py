@@ -172,7 +172,7 @@ def test_files_of_machine_code_that_say_why_not(timed, machine_code):
         (("-code", nop, "-asm", "nop"), "more than one thing to time", 2),
         (("-asm", "nop", "-asm_init", "nop", "-code_init", nop), "--init and --code-init are the same", 2),
         (("-code", machine_code("")), ".bin is empty", 1),
-        (("-code", nop + "s"), "cannot be read: No such file", 1),
+        (("-code", nop + "s"), "cannot be read (No such file", 2),
         (("-code", machine_code("90" * 50), "-no_normalization", "--threads", "2"), "per copy", 2),
         (("-code", r15), "inc r15 at byte 0: r15 counts", 2),
         (("-asm", "nop", "-code_init", r15), "inc r15 at byte 0: r15 counts", 2),
