@@ -61,7 +61,7 @@ def select_known(
         groups.setdefault(model_form_id(form), []).append(form)
     for plain in asked & groups.keys() & more.keys():
         usual = [form for form in groups[plain] if form.id in known]
-        groups[plain] = list(dict.fromkeys([*usual, *more[plain]]))
+        groups[plain] = list({form.id: form for form in (*usual, *more[plain])}.values())
     return [form for forms in groups.values() for form in forms]
 
 

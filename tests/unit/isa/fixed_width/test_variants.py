@@ -8,7 +8,7 @@ from cyclescope.errors import UsageError
 from cyclescope.isa.aarch64.variants import variants
 from cyclescope.isa.decode import decoder
 from cyclescope.isa.encode import default_immediates, encode
-from cyclescope.isa.find.pattern import select
+from cyclescope.isa.find.pattern import select, select_known
 from cyclescope.isa.form import model_form_id
 from cyclescope.isa.table import load_table
 
@@ -72,3 +72,9 @@ def test_every_variant_encodes_itself(table):
     assert len(found) > 500 and len({form.id for form in found}) == len(found)
     for form in found[::7]:
         assert code_text(form) != code_text(table[model_form_id(form)])
+
+
+def test_what_is_known_of_a_form_with_variants_is_found_once(table):
+    """A form that is both usual and known was found twice, and `show` ended at the second one."""
+    usual = [form.id for form in select(table, ["ADDXrs"])]
+    assert [form.id for form in select_known(table, ["ADDXrs"], set(usual))] == usual
