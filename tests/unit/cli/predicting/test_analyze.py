@@ -276,7 +276,7 @@ def test_wrong_requests(cyclescope, kernel, options, code, message):
 def test_input_that_is_not_there_or_empty(cyclescope, tmp_path):
     empty = tmp_path / "empty.s"
     empty.touch()
-    assert cyclescope("analyze", tmp_path / "no.s", "--arch", "skylake").code == FAILURE
+    assert cyclescope("analyze", tmp_path / "no.s", "--arch", "skylake").code == 2
     done = cyclescope("analyze", empty, "--arch", "skylake")
     assert (done.code, "is empty" in done.error) == (FAILURE, True)
 
