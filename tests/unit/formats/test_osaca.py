@@ -57,6 +57,16 @@ def test_what_osaca_makes_of_a_load_is_left_to_it():
     assert "makes it of a load" in left["ADDSD (XMM, M64)"]
 
 
+@pytest.mark.parametrize("ports", [(ALU,), None])
+def test_an_immediate_that_is_one_number_stands_for_no_other(ports):
+    slow = FormCost(8.0, ports, {"op1->op1": 2.0}, 3.98)
+    costs = {"RCL (R64, I8)": slow, "RCL (R64, 0)": REGISTERS, "RCL (R64, 1)": REGISTERS}
+    for names in (list(costs), list(costs)[::-1]):
+        entries, left, _ = written(**{name: costs[name] for name in names})
+        assert entries["rcl imm gpr"]["throughput"] == 3.98
+        assert "RCL (R64, 1)" in left
+
+
 def test_other_ports_than_those_of_the_parts_have_an_entry_with_the_latency_between_registers():
     entries, _, _ = written(**{"ADDSD (XMM, XMM)": REGISTERS, "ADDSD (XMM, M64)": addition(STORE, LOAD)})
     assert entries["addsd mem xmm"]["latency"] == 2.0

@@ -82,12 +82,16 @@ def _chosen(model: MachineModel, left: list[Item]) -> Mapping[Pattern, Entry]:
     return found
 
 
-def _rank(entry: Entry) -> tuple[bool, bool, int, int]:
-    """What is written of forms that look alike: ports are known, not EVEX, wide, a short immediate."""
+def _rank(entry: Entry) -> tuple[bool, bool, bool, int, int]:
+    """What is written of forms that look alike: any immediate, ports, not EVEX, wide, a short immediate.
+
+    Immediates that are one number come last: RCL by 1 is ten times as fast as by others.
+    """
     form = entry.form
+    one = any(op.kind == "immediate" and op.cls.isdigit() for op in form.operands)
     width = max((op.width for op in form.operands if not op.fixed and KINDS.get(op.cls) == "gpr"), default=0)
     longest = max((op.width for op in form.operands if op.kind == "immediate"), default=0)
-    return entry.cost.operations is not None, "evex" not in form.attributes, width, -longest
+    return not one, entry.cost.operations is not None, "evex" not in form.attributes, width, -longest
 
 
 # --- values ------------------------------------------------------------------------------------------
