@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from textwrap import wrap
 
 import msgspec
 
@@ -11,7 +13,7 @@ from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.model.library import Summary
 from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.ports import issue_throughput, notation, port_set
-from cyclescope.report.tables import aligned
+from cyclescope.report.tables import LINE_WIDTH, aligned
 from cyclescope.report.words import (
     BINDING_TEXTS,
     borrowing,
@@ -80,7 +82,15 @@ def machine_text(model: MachineModel, everything: bool = False) -> str:
     ]
     borrowed = f"   {borrowing(model.borrowed)}" if model.borrowed else ""
     head = f"{model.name}   {model.isa}{borrowed}"
-    return "\n".join([head, *(f"  {what:11} {text}" for what, text in rows), ""])
+    return "\n".join([head, *chain.from_iterable(_folded(*row) for row in rows), ""])
+
+
+def _folded(what: str, text: str) -> list[str]:
+    """A line, or as many as the width of a terminal asks for."""
+    head = f"  {what:11} "
+    return wrap(
+        text, LINE_WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
+    ) or [head.rstrip()]
 
 
 def head_lines(model: MachineModel) -> list[str]:
