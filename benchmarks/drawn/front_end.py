@@ -28,7 +28,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store
 from cyclescope.model.behaviour.nops import is_nop
-from cyclescope.model.machine import MachineModel
+from cyclescope.model.machine import MachineModel, Narrow
 from cyclescope.simulate.cost import cost_of
 from cyclescope.simulate.draw import draw_machine
 from cyclescope.simulate.front_end import FrontEnd
@@ -86,6 +86,7 @@ def draw_core(seed: int, table: Table) -> Drawn:
         pairs=(pairs := draw.random() < 0.25), trails=pairs and draw.random() < 0.5,
         fuses=draw.random() < 0.25, whole=draw.random() < 0.2,
         fetch=draw.choice((0, 0, 0, 4 * width, 6 * width, 8 * width)),
+        narrow=Narrow(("k", "v"), width - 1.0, draw.randint(0, 4)) if draw.random() < 0.25 else None,
     )  # fmt: skip
     machine = draw_machine(seed, list(table), width=width)
     core = msgspec.structs.replace(machine.core, in_order=draw.random() < 0.1)

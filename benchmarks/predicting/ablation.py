@@ -135,6 +135,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "ports that take operations in turn": ("rotating",),
     "instructions that are not divided": ("whole",),
     "NOPs that share slots": ("nops",),
+    "instructions of which a cycle takes fewer": ("narrow",),
     "bytes of code in a cycle": ("fetch", "lengths"),
 }
 """Fields of a core that are one thing."""

@@ -282,6 +282,7 @@ def _core(costs: Mapping[str, FormCost], table: Table, readout: Readout) -> Core
         width_kind=MEASURED if width.is_told else ASSUMED, width_source=width.proof,
         fetch=bytes_per_cycle(facts.fetch, width.slots) if facts.fetch else 0,
         lengths=tuple((one.bytes, one.cycles) for one in facts.fetch), nops=width.per_slot,
+        narrow=facts.narrow,
         **core_of_mixes(readout.ports, readout.verdicts),
     )  # fmt: skip
 

@@ -9,8 +9,9 @@ from cyclescope.measure.ports import PORTS
 
 TRYING, LINKS, MEASURING, TIMED_AGAIN = "forms that run", "links", "measuring", "second look"
 THROUGHPUTS, FORMS_ALONE, ORDER, PAIRED = "throughputs for ports", "forms alone", "order of issue", "pairs"
-FRONT_END_WIDTH, FRONT_END_SLOTS, SECOND_SLOTS = (
+FRONT_END_WIDTH, FRONT_END_NARROW, FRONT_END_SLOTS, SECOND_SLOTS = (
     "front end",
+    "front end, fewer of a kind",
     "front-end slots",
     "front-end slots, second look",
 )
@@ -21,8 +22,9 @@ CORE_FACTS = "facts of the core"
 FRESH, DOUBTED, CALIBRATING = "fresh mixes", "fresh mixes, second look", "calibration"
 
 _FIRST, _OF_LATENCIES, _LAST = (TRYING, LINKS, MEASURING), (TIMED_AGAIN,), (MODEL,)
-_OF_PORTS = (THROUGHPUTS, FORMS_ALONE, ORDER, FRONT_END_WIDTH, FRONT_END_SLOTS, SECOND_SLOTS, CLASSES,
-             BETWEEN, AMONG, MEMORY, PORTS_AGAIN, HIDDEN_RESOURCES, FRESH, DOUBTED, CALIBRATING)  # fmt: skip
+_OF_PORTS = (THROUGHPUTS, FORMS_ALONE, ORDER, FRONT_END_WIDTH, FRONT_END_NARROW, FRONT_END_SLOTS,
+             SECOND_SLOTS, CLASSES, BETWEEN, AMONG, MEMORY, PORTS_AGAIN, HIDDEN_RESOURCES,
+             FRESH, DOUBTED, CALIBRATING)  # fmt: skip
 # Times as long as a short stage takes. Stages of one group differ by less than they do from core to core:
 # what is told of full runs is off by less than a tenth of all.
 _LONG = dict.fromkeys((MEASURING, TIMED_AGAIN, PORTS_AGAIN), 30.0) | dict.fromkeys(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
 
 _LEGACY = ("AX", "CX", "DX", "BX", "SP", "BP", "SI", "DI")
 VECTOR_CLASSES = ("XMM", "YMM", "ZMM")
+_VECTOR_INDEX = "VSIB_"  # memory by a vector of addresses
 GENERAL_CLASSES = ("R8l", "R8h", "R16", "R32", "R64")
 
 
@@ -68,6 +70,13 @@ _DOMAINS = {
     **dict.fromkeys(GENERAL_CLASSES, "r"), **dict.fromkeys(VECTOR_CLASSES, "v"),
     "R8h": "h", "K": "k", "MM": "m", "ST": "x",
 }  # fmt: skip
+
+
+@cache
+def register_files(form: InstructionForm) -> frozenset[str]:
+    """The register files of a form's operands, those of a vector of addresses among them."""
+    found = {op.file or domain(op.cls) for op in form.operands if op.is_register}
+    return frozenset(found | {"v" for op in form.operands if op.cls.startswith(_VECTOR_INDEX)})
 
 
 # --- AArch64 and RISC-V, by LLVM's names ------------------------------------------------------------

@@ -6,8 +6,9 @@ fast as it can.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 
 import msgspec
 
@@ -21,10 +22,13 @@ from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import Experiment, Key
 from cyclescope.measure.ports import PortPlanner, Question
 
-WIDTH, FETCH = "width", "fetch"
+WIDTH, FETCH, NARROW_LOOPS = "width", "fetch", "narrow"
 NOPS, MOVES, IDIOMS, GENERAL, VECTOR = "NOP", "move", "zero idiom", "general", "vector"  # kinds
 AND = " + "  # between the kinds and the forms of a mix
 BODY = 24  # instructions: what 2, 3 and 4 forms share evenly
+MOST_BESIDE = 4  # fillers beside moves: as many as slots leave faster than whole cycles on all cores
+FULL_OF_MOVES = (1, 2)  # cycles full of moves, and one more move
+ROUNDS_APART = 4  # after which an instance comes again, which may wait for itself: for no more cycles
 _FEW = 4  # instances of a form in a mix: half of the registers
 
 MIXED = (
@@ -120,6 +124,33 @@ class FrontEndPlanner:
                 body = min(found, key=lambda some: some[0].padding)
                 key = body[0].form.id, FETCH, "", "", f"x{size}"
                 yield Question(key, partial(self._experiment, key, body))
+
+    def narrow(
+        self, form: InstructionForm, each: int, filler: InstructionForm, others: Iterable[InstructionForm]
+    ) -> Iterator[Question]:
+        """Loops of moves, of which a cycle takes `each`, and one of another form; and with a few fillers."""
+        for other in (filler, *others):
+            yield self._rounds(form, other, (each, 1), ROUNDS_APART)
+        for cycles, count in product(FULL_OF_MOVES, range(1, MOST_BESIDE + 1)):
+            yield self._rounds(form, filler, (cycles * each + 1, count), 1)
+
+    def _rounds(
+        self, form: InstructionForm, other: InstructionForm, counts: tuple[int, int], rounds: int
+    ) -> Question:
+        key = form.id, NARROW_LOOPS, other.id, "", ".".join(map(str, (*counts, rounds)))
+        return Question(key, partial(self._beside, key, (form, other), counts, rounds))
+
+    def _beside(
+        self, key: Key, forms: tuple[InstructionForm, InstructionForm], counts: tuple[int, int], rounds: int
+    ) -> Experiment | None:
+        moves = self.simple(forms[0], MOVES)
+        first = moves and self._few(moves)
+        second = first and self.simple(forms[1], GENERAL, first.touched)
+        if first is None or second is None:
+            return None
+        parts = list(zip((first, second), counts, strict=True))
+        items = [one for n in range(rounds) for part, count in parts for one in part.take(count, n * count)]
+        return self._experiment(key, items)
 
     def _experiment(self, key: Key, items: Sequence[Instruction]) -> Experiment:
         state = MachineState(())

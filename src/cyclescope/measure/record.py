@@ -85,11 +85,14 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class FrontEndReadings(NamedTuple):
-    """What front-end experiments took: those for slots, for the width, and for the length of encodings."""
+    """What front-end experiments took: those for slots, for the width, for the length of encodings, and for
+    instructions of which a cycle takes fewer.
+    """
 
     slots: Sequence[Reading] = ()
     widths: Sequence[Reading] = ()
     lengths: Sequence[Reading] = ()
+    narrow: Sequence[Reading] = ()
 
 
 class Reading(NamedTuple):

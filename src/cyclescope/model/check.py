@@ -173,10 +173,14 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
     if core.width_kind == PUBLISHED and not core.width_source:
         yield "core.width_source: missing, a published width needs one"
     yield from _text_problems("core.width_source", core.width_source)
+    if (few := core.narrow) is not None:
+        yield from _outside("core.narrow: slots", few.slots, limits.WIDTH)
+        yield from _outside("core.narrow: beside", few.beside, limits.BESIDE)
+        for text in (*few.files, few.source):
+            yield from _text_problems("core.narrow", text)
     if core.binding not in ("", *BINDINGS):
         yield f"core.binding: unknown {shown(core.binding)!r}; there are {', '.join(BINDINGS)}"
-    if core.wakeup is not None:
-        yield from _wakeup_problems(core.wakeup, port_count)
+    yield from _wakeup_problems(core.wakeup, port_count) if core.wakeup is not None else ()
     yield from _dealt_problems(core, port_count)
     for scheduler in core.schedulers:
         place = f"core.schedulers: {shown(scheduler.name)}"
@@ -186,23 +190,19 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
 
 
 def _dealt_problems(core: Core, port_count: int) -> Iterator[str]:
-    if core.ahead and not core.single:
-        yield "core.ahead: needs core.single"
-    early = {"single": core.single or None, "rotating": core.rotating or None}
+    yield from ("core.ahead: needs core.single",) if core.ahead and not core.single else ()
     if (wb := core.writeback) is not None:
         yield from _port_problems("core.writeback", wb.ports, port_count)
         yield from () if core.binding else ("core.writeback: needs a binding of ports, not ''",)
         yield from _outside("core.writeback: patience", wb.patience, limits.PATIENCE)
         yield from _outside("core.writeback: evenness", wb.evenness, limits.EVENNESS)
         yield from _outside("core.writeback: entries", wb.entries or limits.QUEUE.least, limits.QUEUE)
-    for field, ports in early.items():
-        if ports is None:
-            continue
-        yield from _port_problems(f"core.{field}", ports, port_count)
-        if core.binding in ("", IDEAL):
+    for field, ports in (("single", core.single), ("rotating", core.rotating)):
+        yield from _port_problems(f"core.{field}", ports, port_count) if ports else ()
+        if ports and core.binding in ("", IDEAL):
             yield f"core.{field}: needs a binding of ports at dispatch, not {shown(core.binding)!r}"
-    if len(core.in_turn) > limits.PORTS:
-        yield f"core.in_turn: {len(core.in_turn)}, more than {limits.PORTS}"
+    if (many := len(core.in_turn)) > limits.PORTS:
+        yield f"core.in_turn: {many}, more than {limits.PORTS}"
     yield from (line for some in core.in_turn for line in _port_problems("core.in_turn", some, port_count))
     if core.halves is not None:
         yield from _outside("core.halves: astray", core.halves.astray, limits.EVENNESS)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.register import register_files
+from cyclescope.model.machine import Narrow
 
 SETTLING = 12  # repetitions of a loop before the average is taken, over as many again
 _ROUNDING = 1e-6
@@ -45,6 +50,30 @@ def dispatch_cycles(
         if first < repetition:  # from here on they come again
             return (used - ends[first]) / (repetition - first) / width
     return (used - ends[SETTLING]) / SETTLING / width
+
+
+def narrow_cycles(rows: Iterable[tuple[InstructionForm, float]], narrow: Narrow | None) -> float:
+    """Cycles per repetition for instructions of which a cycle takes fewer: forms with their slots.
+
+    Where these take whole cycles, that goes for each time that the same forms with the same slots come again.
+    """
+    if narrow is None:
+        return 0.0
+    each = list(rows)
+    times = _times(each) if narrow.beside else 1
+    shares = [slots for form, slots in each if not register_files(form).isdisjoint(narrow.files)]
+    some, every = sum(shares) / times, sum(slots for _, slots in each) / times
+    least = some / narrow.slots
+    if narrow.beside and least > 1 + _ROUNDING and round(every - some) >= narrow.beside:
+        least = math.ceil(least - _ROUNDING)
+    return times * least
+
+
+def _times(rows: Sequence[object]) -> int:
+    """How often a sequence repeats its shortest part."""
+    count = len(rows)
+    parts = (n for n in range(1, count // 2 + 1) if count % n == 0)
+    return next((count // n for n in parts if rows[n:] == rows[:-n]), 1)
 
 
 def single_cycles(instructions: Sequence[Dispatched], width: float) -> float:

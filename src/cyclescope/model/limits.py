@@ -39,6 +39,7 @@ LENGTH = Range(1, 15)  # bytes of an instruction of x86-64, which has the longes
 LENGTHS = 15  # of instructions
 EVENNESS = Range(0, 1)  # share of a way; 1/8 on a Zen 4
 NOPS = Range(0, 16)  # in a slot: 2
+BESIDE = Range(0, 64)  # slots of others; 3 on a Zen 5
 PATIENCE = Range(0, 7)  # cycles, 4 on a Zen 4: longer than results of operations that are dealt out are apart
 BLUR = Range(0, 64)  # instructions; 16 on a Zen 5: an operation is not taken for one of some cycles later
 QUEUE = Range(8, 128)  # in front of vector ports: of half of them 32 on a Zen 4, of one 16 on a Zen 5

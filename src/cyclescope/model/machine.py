@@ -124,21 +124,35 @@ class Halves(msgspec.Struct, frozen=True, omit_defaults=True):
         return tuple(sorted((*self.first, *self.second)))
 
 
+class Narrow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Instructions with registers of some `files` (letters) of which a cycle takes `slots` slots at most.
+
+    If `beside` is not 0, a loop with more of them than that and so many slots of others, or more, takes whole
+    cycles for them. `source` says what shows it.
+    """
+
+    files: tuple[str, ...]
+    slots: float
+    beside: int = 0
+    source: str = ""
+
+
 class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     """Properties of a core as a whole; 0 where they are not known.
 
     `width` is in front-end slots per cycle, the buffers in entries, the rest in cycles. `whole` says that all
     slots of an instruction are dispatched in one cycle, if a cycle has that many. `width_kind` says how the
-    width is known, if not in the same way as the whole model (`MachineModel.width`). `fetch` is in bytes of
-    code per cycle; `lengths` has pairs (bytes, cycles): the cycles that a cycle's slots take with
-    instructions of that length; `nops` is how many adjacent NOPs share a slot, if more than one. `binding`
-    says when and how operations get their ports, "" if unknown; `wakeup` whether readers of results are woken
-    up too early. Each of the `single` ports (indices) gets at most one operation in a cycle of dispatch, if
-    operations get their ports then; `writeback` says which ports write one result in a cycle, and
-    `ahead` whether single ports are chosen so that most of a cycle's next operations find one, too.
-    The `rotating` ports (indices) take operations that may use no other one in turn, whatever the binding of
-    others is: each gets, when it is dispatched, a port for which none waited when the cycle began, if there
-    is one; of several, or else of all, the port that has been left out for longest.
+    width is known, if not in the same way as the whole model (`MachineModel.width`); `narrow` says of which
+    instructions a cycle takes fewer. `fetch` is in bytes of code per cycle; `lengths` has pairs (bytes,
+    cycles): the cycles that a cycle's slots take with instructions of that length; `nops` is how many
+    adjacent NOPs share a slot, if more than one. `binding` says when and how operations get their ports, ""
+    if unknown; `wakeup` whether readers of results are woken up too early. Each of the `single` ports
+    (indices) gets at most one operation in a cycle of dispatch, if operations get their ports then;
+    `writeback` says which ports write one result in a cycle, and `ahead` whether single ports are chosen so
+    that most of a cycle's next operations find one, too. The `rotating` ports (indices) take operations that
+    may use no other one in turn, whatever the binding of others is: each gets, when it is dispatched, a port
+    for which none waited when the cycle began, if there is one; of several, or else of all, the port that has
+    been left out for longest.
     `evenness` is how far mixes are from the best use of the ports (0) to an even one (1), in which each
     operation goes to any of its ports as often. The sets of ports `in_turn` are dealt out one port after the
     other to the operations that have just these, in the order of instructions, whichever is free.
@@ -168,6 +182,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     evenness: float = 0.0
     in_turn: tuple[tuple[int, ...], ...] = ()
     halves: Halves | None = None
+    narrow: Narrow | None = None
 
 
 class Width(msgspec.Struct, frozen=True, omit_defaults=True):

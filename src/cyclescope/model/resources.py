@@ -14,9 +14,16 @@ up before it is sure (`Core.wakeup`), those of flags take a port in vain.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from cyclescope.model.dispatch_cycles import Dispatched, Ports, dispatch_cycles, single_cycles
+from cyclescope.isa.table import load_table
+from cyclescope.model.dispatch_cycles import (
+    Dispatched,
+    Ports,
+    dispatch_cycles,
+    narrow_cycles,
+    single_cycles,
+)
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import (
     counted,
@@ -145,17 +152,28 @@ def _operations(model: MachineModel, mix: Mapping[str, float]) -> list[Operation
 def _dispatched(model: MachineModel, mix: Mapping[str, float]) -> float | None:
     """Cycles of the front end for a mix, None where the slots of a form are not known."""
     found: list[Dispatched] = []
+    rows: list[tuple[str, float]] = []
     for form, count in mix.items():
         cost = model.forms.get(form)
         if cost is None or cost.slots is None:
             return None
+        rows.append((form, count * cost.slots))
         one = Dispatched(cost.slots, _single(cost, model.core.single), cost.spare)
         found += [one] * math.floor(count)
         if count % 1:
             found.append(Dispatched(cost.slots * (count % 1)))
     width, whole = model.core.width, model.core.whole
     slots, _, spare = zip(*found, strict=True) if found else ((), (), ())
-    return max(dispatch_cycles(slots, width, whole, spare), single_cycles(found, width))
+    least = max(dispatch_cycles(slots, width, whole, spare), single_cycles(found, width))
+    return max(least, narrow_throughput(model, rows))
+
+
+def narrow_throughput(model: MachineModel, rows: Iterable[tuple[str, float]]) -> float:
+    """Cycles for instructions of which a cycle takes fewer, by forms with their slots; 0 where none is so."""
+    if model.core.narrow is None:
+        return 0.0
+    table = load_table(model.isa)
+    return narrow_cycles(((table[form], slots) for form, slots in rows if form in table), model.core.narrow)
 
 
 def _single(cost: FormCost, single: Ports) -> tuple[Ports, ...]:

@@ -38,3 +38,4 @@ class Wide(Meaning):
     NOPS_TRAIL = "{} NOPs next to each other share a slot, and a NOP with what is before it: {}"
     NOPS_TAKE_NONE = "NOPs take no slot"
     RATE = "{} {:.2f} ± {:.2f}"
+    NARROW = "{} {} a cycle, and one fewer for each of {} beside them"

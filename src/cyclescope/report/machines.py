@@ -20,6 +20,7 @@ from cyclescope.report.words import (
     calibration_lines,
     counted,
     halves_text,
+    narrow_text,
     rotating_text,
     single_text,
     wakeup_text,
@@ -106,6 +107,8 @@ def _front_end(model: MachineModel) -> Iterable[tuple[str, str]]:
         slow = [f"{cycles:.2f} of {size}" for size, cycles in core.lengths if cycles > _LIMITED]
         longer = f"; cycles of as many slots with instructions of so many bytes: {', '.join(slow)}"
         yield "fetch", limit + (longer if slow else f", of {core.lengths[0][0]} to {core.lengths[-1][0]}")
+    if core.narrow:
+        yield "fewer", narrow_text(core.narrow)
     if core.binding:
         yield "scheduler", BINDING_TEXTS[core.binding]
     if core.wakeup:

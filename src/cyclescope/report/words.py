@@ -17,11 +17,13 @@ from cyclescope.model.machine import (
     Borrowed,
     Halves,
     MachineModel,
+    Narrow,
     Wakeup,
     Writeback,
 )
 from cyclescope.model.ports import port_set
 
+FILE_TEXTS = {"v": "vectors", "k": "masks", "m": "MMX", "x": "x87", "f": "floating point", "p": "predicates"}
 BINDING_TEXTS = {
     IDEAL: "operations get their ports when they start",
     STATIC: "operations get the least loaded of their ports at dispatch",
@@ -171,6 +173,13 @@ def halves_text(halves: Halves, names: Sequence[str]) -> str:
     first, second = port_set(halves.first, names), port_set(halves.second, names)
     astray = f", but for {halves.astray:.1%} of them" if halves.astray else ""
     return f"{first} and {second} are dealt out by turns to what is not for {second} alone{astray}"
+
+
+def narrow_text(narrow: Narrow) -> str:
+    """Of which instructions a cycle takes fewer, and what shows it."""
+    files = " or ".join(FILE_TEXTS.get(file, file) for file in narrow.files)
+    beside = f"; with {narrow.beside} others loops take whole cycles for more" if narrow.beside else ""
+    return f"{narrow.slots:g} slots a cycle of what has registers of {files}{beside} ({narrow.source})"
 
 
 def wakeup_text(wakeup: Wakeup, names: Sequence[str]) -> str:

@@ -13,7 +13,8 @@ import msgspec
 from cyclescope.isa.registry import mnemonics
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.model.behaviour.nops import BeforeNop, is_nop, trails
-from cyclescope.model.dispatch_cycles import dispatch_cycles
+from cyclescope.model.dispatch_cycles import dispatch_cycles, narrow_cycles
+from cyclescope.model.machine import Narrow
 
 _TRAILED = (BeforeNop.GENERAL, BeforeNop.MEMORY)
 
@@ -25,7 +26,8 @@ class FrontEnd(msgspec.Struct, frozen=True):
     vectors right before it; with `fuses`, a move between general registers and a simple instruction
     right behind it that works on its target. With `whole`, the slots of an instruction are in one cycle.
     `fetch` is in bytes of code per cycle, 0 for no limit. `branches` are mnemonics that share a slot with the
-    conditional branch right behind them, each with that of the branch.
+    conditional branch right behind them, each with that of the branch. `narrow` says of which instructions
+    a cycle takes fewer.
     """
 
     pairs: bool = False
@@ -34,6 +36,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
     whole: bool = False
     fetch: float = 0.0
     branches: frozenset[tuple[str, str]] = frozenset()
+    narrow: Narrow | None = None
 
     def shared(self, instructions: Sequence[Instruction]) -> list[bool]:
         """Which instructions of a body take no slot, as they share that of the one before."""
@@ -53,8 +56,10 @@ class FrontEnd(msgspec.Struct, frozen=True):
         return self.fuses and _is_fused(first, second)
 
     def cycles(self, instructions: Sequence[Instruction], slots: Sequence[float], width: float) -> float:
-        """The least that a loop takes for dividing no instruction, and for fetching."""
+        """The least that a loop takes for dividing no instruction, for narrow ones, and for fetching."""
         least = dispatch_cycles(slots, width, self.whole) if self.whole else 0.0
+        forms = (one.form for one in instructions)
+        least = max(least, narrow_cycles(zip(forms, slots, strict=True), self.narrow))
         if self.fetch:
             least = max(least, sum(len(one.code) for one in instructions) / self.fetch)
         return least
@@ -67,6 +72,9 @@ class FrontEnd(msgspec.Struct, frozen=True):
         yield from (name for name, has in named.items() if has)
         if self.branches:
             yield f"fuses {len(self.branches)} pairs with branches"
+        if self.narrow:
+            whole = f", whole cycles beside {self.narrow.beside}" if self.narrow.beside else ""
+            yield f"{self.narrow.slots:g} of {', '.join(self.narrow.files)} per cycle{whole}"
         if self.fetch:
             yield f"{self.fetch:g} bytes per cycle"
 

@@ -26,6 +26,7 @@ class StatedFrontEnd:
     filler: str = "NOP"
     padding: int = 0
     together: int = 1
+    narrow: None = None
     _eliminated: frozenset[str] = frozenset()
 
     told = FrontEndFacts.told

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyclescope.model.dispatch_cycles import Dispatched, dispatch_cycles, have_ports, single_cycles
+from cyclescope.model.dispatch_cycles import (
+    Dispatched,
+    dispatch_cycles,
+    have_ports,
+    narrow_cycles,
+    single_cycles,
+)
+from cyclescope.model.machine import Narrow
 
 
 @pytest.mark.parametrize(
@@ -97,3 +104,30 @@ def test_a_single_port_gets_one_operation_in_a_cycle(instructions, cycles):
 )
 def test_operations_have_ports_of_their_own(operations, have):
     assert have_ports(operations) == have
+
+
+@pytest.mark.parametrize(
+    ("vectors", "others", "beside", "cycles"),
+    [
+        (7, 2, 3, 7 / 6),
+        (7, 3, 3, 2),
+        (7, 3, 0, 7 / 6),
+        (13, 20, 3, 3),
+        (6, 3, 3, 1),
+        (5, 30, 3, 5 / 6),
+        (0, 3, 3, 0),
+    ],
+)
+def test_instructions_of_which_a_cycle_takes_fewer(table, vectors, others, beside, cycles):
+    """Whole cycles for more than one takes, beside enough others: for each round of an unrolled loop."""
+    narrow = Narrow(("v",), 6.0, beside)
+    forms = [(table["PADDD (XMM, XMM)"], 1.0)] * vectors + [(table["ADD_01 (R64, R64)"], 1.0)] * others
+    assert narrow_cycles(forms, narrow) == pytest.approx(cycles)
+    assert narrow_cycles(3 * forms, narrow) == pytest.approx(3 * cycles)
+    assert narrow_cycles(forms, None) == 0
+
+
+def test_their_slots_count(table):
+    narrow = Narrow(("k", "v"), 6.0)
+    forms = [("CVTSI2SD (XMM, R32)", 2.0), ("KADDB (K, K, K)", 1.0), ("ADD_01 (R64, R64)", 1.0)]
+    assert narrow_cycles([(table[name], slots) for name, slots in forms], narrow) == pytest.approx(3 / 6)

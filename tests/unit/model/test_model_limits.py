@@ -22,6 +22,7 @@ from cyclescope.model.machine import (
     FormCost,
     Halves,
     MachineModel,
+    Narrow,
     Operation,
     Provenance,
     Scheduler,
@@ -197,6 +198,15 @@ def test_ports_are_used_evenly_at_most(evenness, fine):
 ])  # fmt: skip
 def test_ports_that_are_dealt_out_in_turn_are_there(sets, said):
     found = next(problems(model({"in_turn": sets})), None)
+    assert found is None if said is None else found.startswith(said)
+
+
+@pytest.mark.parametrize(("narrow", "said"), [
+    (Narrow(("v",), 6.0, 3), None), (Narrow(("v",), 0.0), "core.narrow: slots"),
+    (Narrow(("v",), 6.0, 65), "core.narrow: beside"),
+])  # fmt: skip
+def test_slots_of_instructions_of_which_a_cycle_takes_fewer_are_those_of_a_core(narrow, said):
+    found = next(problems(model({"narrow": narrow})), None)
     assert found is None if said is None else found.startswith(said)
 
 

@@ -13,6 +13,7 @@ from cyclescope.model.machine import (
     FormCost,
     Halves,
     MachineModel,
+    Narrow,
     Operation,
     Provenance,
     Wakeup,
@@ -238,3 +239,14 @@ def test_twice_the_mix_takes_twice_as_long(mix, times):
 @given(amounts)
 def test_resources_that_have_the_ports_are_never_faster_than_these(mix):
     assert resource_throughput(MODEL, mix)[0] >= mix_throughput(MODEL, mix) - 1e-9
+
+
+@pytest.mark.parametrize(("count", "cycles"), [(6, 9 / 8), (7, 2.0), (13, 3.0)])
+def test_a_cycle_may_take_fewer_slots_of_some_instructions(count, cycles):
+    """Three others make whole cycles of more than six."""
+    vectors, others = "PADDD (XMM, XMM)", "ADD_01 (R64, R64)"
+    forms = {vectors: FormCost(1.0, (), throughput=1 / 8), others: FormCost(1.0, (), throughput=1 / 8)}
+    core = Core(8, narrow=Narrow(("v",), 6.0, 3))
+    model = MachineModel("toy", "x86-64", Provenance(MEASURED), core, ("0",), forms)
+    assert resource_throughput(model, {vectors: count, others: 3}) == (pytest.approx(cycles), SLOTS_OF_ALL)
+    assert mix_throughput(model, {vectors: count, others: 3}) == pytest.approx(cycles)

@@ -16,6 +16,7 @@ from cyclescope.model.machine import (
     FormCost,
     Halves,
     MachineModel,
+    Narrow,
     Operation,
     Provenance,
     Scheduler,
@@ -32,6 +33,7 @@ CORE = Core(
     binding=GROUPED, wakeup=Wakeup((0, 1), ((0,), (1,)), 16, one_result=True), single=(0, 1),
     writeback=Writeback((0, 1), 4, crossing=True, evenness=0.25), ahead=True, rotating=(1, 2), evenness=0.125,
     in_turn=((0, 1),), halves=Halves((0,), (1,), 0.125),
+    narrow=Narrow(("k", "v"), 4.0, 3, "4 moves a cycle"),
 )  # fmt: skip
 ADD = FormCost(
     1, (Operation((0, 1)),), {"op1->op1": 1.0}, throughput=0.5, throughput_error=0.004, confidence="high"

@@ -9,7 +9,7 @@ from cyclescope.analyze.cost.traits import unit_of
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
-from cyclescope.model.dispatch_cycles import dispatch_cycles
+from cyclescope.model.dispatch_cycles import dispatch_cycles, narrow_cycles
 from cyclescope.model.facts import LOW
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import counted, halves_throughput, port_set, resource_ports
@@ -36,7 +36,8 @@ def evenly(loads: Mapping[int, float], ports: int) -> list[float]:
 def front_end(costs: Sequence[PlacedCost], core: Core) -> float:
     """Cycles that the slots of one iteration take, each instruction in one cycle where the core does so."""
     slots, spare = [placed.slots for placed in costs], [placed.cost.spare for placed in costs]
-    return dispatch_cycles(slots, core.width, core.whole, spare)
+    cycles = dispatch_cycles(slots, core.width, core.whole, spare)
+    return max(cycles, narrow_cycles(((one.form, one.slots) for one in costs), core.narrow))
 
 
 def fetched(instructions: Iterable[BlockInstruction], core: Core) -> float:

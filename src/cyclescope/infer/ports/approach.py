@@ -39,7 +39,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.variant import Kind
-from cyclescope.measure.front_end import FETCH, WIDTH
+from cyclescope.measure.front_end import FETCH, NARROW_LOOPS, WIDTH
 from cyclescope.measure.plan import Key, Planner
 from cyclescope.measure.ports import ALONE, BACKLOG, PAIRS, PORTS, SLOTS, Company, PortPlanner, Stage
 from cyclescope.measure.record import FrontEndReadings, Record
@@ -308,7 +308,7 @@ class OtherEvidence(NamedTuple):
 def _front_end_of(store: Store, table: Table, known: OtherEvidence | None = None) -> FrontEndFacts:
     """What a store tells of the front end, without port experiments."""
     throughputs, eliminated = known or OtherEvidence.of(store, table)
-    readings = FrontEndReadings(*store.readings((SLOTS, WIDTH, FETCH)))
+    readings = FrontEndReadings(*store.readings((SLOTS, WIDTH, FETCH, NARROW_LOOPS)))
     return FrontEndFacts(table, throughputs, (), readings, eliminated)
 
 

@@ -18,6 +18,7 @@ from cyclescope.infer.ports.questions import (
     COUNTING,
     PROVING,
     made,
+    narrow_questions,
     second_slot_questions,
     slot_questions,
     width_questions,
@@ -29,6 +30,7 @@ from cyclescope.infer.workload import (
     CLASSES,
     DOUBTED,
     FORMS_ALONE,
+    FRONT_END_NARROW,
     FRONT_END_SLOTS,
     FRONT_END_WIDTH,
     MEMORY,
@@ -109,6 +111,7 @@ class PortCampaign:
         yield FRONT_END_WIDTH, lambda: width_questions(self.table, self.plans, forms)
         known = self.approach()
         if not known.in_order and known.front_end.filler:
+            yield FRONT_END_NARROW, lambda: narrow_questions(known.front_end, self.plans)
             yield FRONT_END_SLOTS, lambda: slot_questions(self.approach().front_end, self.plans, forms)
             yield SECOND_SLOTS, lambda: second_slot_questions(self.approach().front_end, self.plans, forms)
 
@@ -147,7 +150,7 @@ def _effort(stage: str) -> Effort:
     """How hard to measure: the classes are few, and all else stands on them."""
     if stage in (CLASSES, BETWEEN, DOUBTED, CALIBRATING):
         return CAREFUL
-    if stage == FRONT_END_WIDTH:
+    if stage in (FRONT_END_WIDTH, FRONT_END_NARROW):
         return PROVING
     if stage in (FRONT_END_SLOTS, SECOND_SLOTS):
         return COUNTING

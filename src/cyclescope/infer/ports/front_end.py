@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import math
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache, cached_property, partial
 from typing import Self
 
 from cyclescope.infer.front_end.fetch import FetchLimit, fetch_limits
+from cyclescope.infer.front_end.narrow import narrow_moves, narrow_of
 from cyclescope.infer.front_end.slots import Estimate, SeenSlots, SlotCount, counted, probable
 from cyclescope.infer.front_end.undivided import (
     MICROCODE,
@@ -19,6 +20,7 @@ from cyclescope.infer.front_end.undivided import (
 from cyclescope.infer.front_end.width import RATE_GRAIN, FoundWidth, Rate, rates_of, width_of
 from cyclescope.infer.ports.candidates import files_of, is_called_move, is_candidate
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.register import register_files
 from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.isa.table import Table
 from cyclescope.kernel.stream import LENGTHS
@@ -27,6 +29,7 @@ from cyclescope.measure.front_end import NOPS as NOP_KIND
 from cyclescope.measure.ports import ALONE, INSTANCES, blocked
 from cyclescope.measure.record import FAILED, STABLE, FrontEndReadings, Reading, Record
 from cyclescope.model.behaviour.nops import is_nop
+from cyclescope.model.machine import Narrow
 from cyclescope.remarks.front_end import Dropped, Slots
 from cyclescope.remarks.remark import NOTHING, Remark
 
@@ -53,14 +56,14 @@ class FrontEndFacts:
         throughputs: Mapping[str, float],
         records: Iterable[Record] = (),
         readings: FrontEndReadings = _NO_READINGS,
-        eliminated: Container[str] = (),
+        eliminated: Collection[str] = (),
     ) -> None:
         self.table = table
         self._eliminated = eliminated
         known = cache(table.__contains__)  # a store can be of a version with another table
         self.throughputs = {form: cycles for form, cycles in throughputs.items() if known(form)}
         some = [[reading for reading in part if known(reading.form)] for part in readings]
-        self._readings, self._widths, self._lengths = some
+        self._readings, self._widths, self._lengths, self._narrow = some
         self.records = [r for r in records if r.verdict != FAILED]
 
     def among(self, records: Iterable[Record]) -> Self:
@@ -131,6 +134,31 @@ class FrontEndFacts:
         if not self.width_fact.is_told or not self.width_fact.per_slot:
             return ()
         return fetch_limits(self._lengths, self.width_fact.slots)
+
+    @cached_property
+    def narrow_moves(self) -> tuple[str, int] | None:
+        """Eliminated moves of one register file of which a cycle takes fewer than it has slots; how many."""
+        some = sorted(name for name in self._eliminated if name in self.table)
+        return narrow_moves(self.width_fact, self.throughputs, self.table, some) if self.filler else None
+
+    @cached_property
+    def narrow(self) -> Narrow | None:
+        """Of which instructions a cycle takes fewer than it has slots."""
+        return narrow_of(self.width, self._narrow, self.table, self._eliminated)
+
+    @cached_property
+    def of_files(self) -> dict[str, str]:
+        """The fastest form of each register file, of those that access no memory and are no moves."""
+        found: dict[str, tuple[float, bool, str]] = {}
+        for name, cycles in self.throughputs.items():
+            form = self.table[name]
+            files = register_files(form)
+            plain = len(files) == 1 and form.memory < 0 and not form.flags_read | form.flags_written
+            if plain and not dropped(form) and FASTEST < cycles < 1 + EVEN:
+                (file,) = files
+                one = round(cycles, 1), not form.is_vex, name
+                found[file] = min(found.get(file, one), one)
+        return {file: name for file, (*_, name) in found.items()}
 
     # --- what stands between others --------------------------------------------------------------
 

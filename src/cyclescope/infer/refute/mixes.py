@@ -25,7 +25,7 @@ from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.facts import LOW
 from cyclescope.model.machine import MEASURED, Core, FormCost, Halves, MachineModel, Operation, Provenance
 from cyclescope.model.ports import even_throughput
-from cyclescope.model.resources import busy_resources, more_evenly
+from cyclescope.model.resources import busy_resources, more_evenly, narrow_throughput
 
 SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
 _WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
@@ -66,7 +66,8 @@ class MixModel:
 
     def _make(self, shares: Shares) -> MachineModel:
         found, capacities = self._view.with_resources(self._costs, shares)
-        core = Core(self.facts.front_end.width, whole=self.facts.front_end.whole)
+        front_end = self.facts.front_end
+        core = Core(front_end.width, whole=front_end.whole, narrow=front_end.narrow)
         return MachineModel(
             "", self.facts.table.isa, Provenance(MEASURED), core, self._builder.names, found, capacities
         )
@@ -174,9 +175,8 @@ class MixModel:
 
     def undecided_halves(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> list[Halves]:
         """Halves of ports of which mixes do not tell whether operations go to and fro between them."""
-        if not self._builder.blind:
-            return []
-        return undecided_halves(self._dealt(measured), self.facts.structure.sets.values())
+        sets = self.facts.structure.sets.values()
+        return undecided_halves(self._dealt(measured), sets) if self._builder.blind else []
 
     @property
     def classes_in_halves(self) -> tuple[str, str, float] | None:
@@ -262,10 +262,9 @@ class MixModel:
 
     def _dispatched(self, forms: tuple[str, ...]) -> float:
         """Cycles that the front end takes for a mix, in all of the models alike."""
-        found = self._in_slots.get(forms)
-        if found is None:
-            found = self._in_slots[forms] = _dispatched(self._model, forms)
-        return found
+        if forms not in self._in_slots:
+            self._in_slots[forms] = _dispatched(self._model, forms)
+        return self._in_slots[forms]
 
     def matters(self, forms: Sequence[str], form: str, least: float) -> bool:
         """Whether the ports of a form decide: without its micro-operations the mix is so much faster."""
@@ -284,7 +283,8 @@ def _dispatched(model: MachineModel, forms: Sequence[str]) -> float:
     costs, core = [(model.forms[form].slots or 0.0, model.forms[form].spare) for form in forms], model.core
     some = ([cost for cost in costs for _ in range(times)] for times in (1, ORDERS))
     one, two = (dispatch_cycles([s for s, _ in r], core.width, core.whole, [x for _, x in r]) for r in some)
-    return min(one, two / ORDERS)
+    narrow = narrow_throughput(model, zip(forms, [slots for slots, _ in costs], strict=True))
+    return max(min(one, two / ORDERS), narrow)
 
 
 def _predicted(mixes: Iterable[tuple[float, float | None, float]], evenness: float) -> int:

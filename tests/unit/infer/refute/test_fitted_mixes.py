@@ -37,7 +37,8 @@ def model(blind=False, beside=BESIDE, sets=SETS):
         classes=SimpleNamespace(
             widths={name: len(some) for name, some in sets.items()}, files=dict.fromkeys(sets, frozenset("m"))
         ),
-        front_end=SimpleNamespace(slots={}, width=8.0, whole=False, throughputs={"V": 0.5, "L": 0.34}),
+        front_end=SimpleNamespace(slots={}, width=8.0, whole=False, narrow=None,
+                                  throughputs={"V": 0.5, "L": 0.34}),
         looks=lambda form: looks.get(form, {}),
     )  # fmt: skip
     builder = SimpleNamespace(

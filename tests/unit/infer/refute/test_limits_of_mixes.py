@@ -44,7 +44,8 @@ def builder_of(throughputs):
         table=_Table({name: SimpleNamespace(id=name, mnemonic=name, operands=()) for name in throughputs}),
         classes=SimpleNamespace(widths={"any": 4}, files={"any": frozenset("r")}),
         evidence=SimpleNamespace(shuts=False),
-        front_end=SimpleNamespace(alone={}, slots={}, width=4.0, whole=False, throughputs=throughputs),
+        front_end=SimpleNamespace(alone={}, slots={}, width=4.0, whole=False, narrow=None,
+                                  throughputs=throughputs),
         renamed=frozenset(), confined={name: {"any": 1.0} for name in throughputs}, waits={},
         structure=structure,
     )  # fmt: skip
