@@ -101,8 +101,9 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
         early = {subject: fact for subject, fact in sure.items() if not subject.startswith(MADE_LATE)}
         told = _likeliest(machine, early, table, ways(machine, table.isa), made)
         found = told or Scheduling(IDEAL)
-        blurred = [found, *with_blur(found, machine.core.width)]
-        found = _likeliest(machine, early, table, blurred, made) or found
+        for others in 2 * (with_blur, with_clusters):  # each hides what the other is
+            tried = others(found, machine)
+            found = _likeliest(machine, early, table, tried, made) or tried[0]
         found = _likeliest(machine, sure, table, [found, *with_one_result(found)], made) or found
         writing = [found, *with_writeback(found, _of_additions(machine, table.isa))]
         found = _likeliest(machine, sure, table, writing, made) or found
@@ -160,23 +161,32 @@ def with_crossing(way: Scheduling) -> list[Scheduling]:
     return [msgspec.structs.replace(way, writeback=msgspec.structs.replace(way.writeback, crossing=True))]
 
 
-def with_blur(way: Scheduling, width: float) -> list[Scheduling]:
-    """A way that wakes up readers early and does not know exactly which operations are the oldest.
+def with_blur(way: Scheduling, machine: MachineModel) -> list[Scheduling]:
+    """A way that wakes up readers early and knows which operations are the oldest, or does not know exactly.
 
     What is dispatched in a cycle is alike at the least.
     """
-    if way.wakeup is None:
-        return []
     powers = (1 << bits for bits in range(int(limits.BLUR.most).bit_length()))
-    some = [power for power in powers if power >= width]
-    return [msgspec.structs.replace(way, wakeup=msgspec.structs.replace(way.wakeup, blur=n)) for n in some]
+    return _waking(way, "blur", [0, *(power for power in powers if power >= machine.core.width)])
+
+
+def with_clusters(way: Scheduling, machine: MachineModel) -> list[Scheduling]:
+    """A way that wakes up readers early with one scheduler, or one in front of each half of the ports."""
+    parts = _unlike_halves(machine, way.wakeup.ports) if way.wakeup else ()
+    return _waking(way, "clusters", [(), *parts])
+
+
+def _waking(way: Scheduling, name: str, values: Iterable[object]) -> list[Scheduling]:
+    """A way with each value of a field of its early wake-up; the way alone where it has none."""
+    if (wakeup := way.wakeup) is None:
+        return [way]
+    some = [msgspec.structs.replace(wakeup, **{name: value}) for value in values]
+    return [msgspec.structs.replace(way, wakeup=one) for one in some]
 
 
 def with_one_result(way: Scheduling) -> list[Scheduling]:
     """A way whose ports are got in vain by what would write a second result in a cycle."""
-    if way.wakeup is None:
-        return []
-    return [msgspec.structs.replace(way, wakeup=msgspec.structs.replace(way.wakeup, one_result=True))]
+    return _waking(way, "one_result", [True]) if way.wakeup else []
 
 
 def with_turns(way: Scheduling, machine: MachineModel, isa: str) -> list[Scheduling]:
@@ -243,7 +253,7 @@ def with_evenness(
 def ways(machine: MachineModel, isa: str) -> list[Scheduling]:
     """All ways that are tried before results are looked at, the simplest first."""
     ports = _of_additions(machine, isa)
-    early = [Scheduling(IDEAL, wakeup) for wakeup in _wakeups(machine, ports)]
+    early = [Scheduling(IDEAL, Wakeup(ports))] if ports else []
     single = [Scheduling(binding, single=ports) for binding in BINDINGS if binding != IDEAL and ports]
     ahead = [msgspec.structs.replace(way, ahead=True) for way in single]
     return [*map(Scheduling, BINDINGS), *early, *single, *ahead]
@@ -260,15 +270,6 @@ def _of_plain(machine: MachineModel, isa: str, what: str) -> Ports:
     if len(operations) != 1 or len(operations[0].ports) < 2:
         return ()
     return tuple(sorted(operations[0].ports))
-
-
-def _wakeups(machine: MachineModel, ports: Ports) -> Iterator[Wakeup]:
-    """Early announcement on the ports of plain additions, in one scheduler or in two equal parts."""
-    if not ports:
-        return
-    yield Wakeup(ports)
-    for parts in _unlike_halves(machine, ports):
-        yield Wakeup(ports, parts)
 
 
 def _unlike_halves(machine: MachineModel, ports: Ports) -> Iterator[tuple[Ports, Ports]]:

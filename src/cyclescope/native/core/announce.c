@@ -44,6 +44,15 @@ static int64_t due_at(struct run *r, int64_t slot, int32_t o)
     return due;
 }
 
+/* It hopes again so many cycles from now. */
+static void hope_in(struct run *r, int32_t place, int64_t cycles)
+{
+    int32_t *bucket = &r->hoping_later[(r->now + cycles) % WHEEL];
+    r->operations[place].early = LATER;
+    r->operations[place].next_later = *bucket;
+    *bucket = place;
+}
+
 /* An operation that waits asks for a port, from the next cycle on at the earliest, when all its sources are there
  * or announced. */
 void hope(struct run *r, int64_t slot, int32_t o)
@@ -56,10 +65,7 @@ void hope(struct run *r, int64_t slot, int32_t o)
     if (ahead >= WHEEL)
         return;
     if (ahead > 0) {
-        int32_t *bucket = &r->hoping_later[(r->now + ahead) % WHEEL];
-        op->early = LATER;
-        op->next_later = *bucket;
-        *bucket = place;
+        hope_in(r, place, ahead);
         return;
     }
     op->early = HOPING;
@@ -106,11 +112,6 @@ void ask_early(struct run *r)
     hope_now(r);
 }
 
-static struct pending *operation_of(struct run *r, uint64_t key)
-{
-    return &operations_of(r, slot_of(key))[key & 255];
-}
-
 /* A port is lost for this cycle: the operation asks again in the next one. */
 void lose(struct run *r, uint64_t key, int32_t rank)
 {
@@ -119,17 +120,20 @@ void lose(struct run *r, uint64_t key, int32_t rank)
     r->active = 1;
 }
 
-/* Whether an operation got its port too early. */
+/* Whether an operation got its port too early: it finds that out before it hopes again, and leaves out a cycle. */
 int is_vain(struct run *r, uint64_t key, int32_t rank)
 {
-    const struct pending *op = operation_of(r, key);
+    int32_t place = (int32_t)(slot_of(key) * r->p->most_operations + (int64_t)(key & 255));
+    const struct pending *op = &r->operations[place];
     if (!op->early || (!op->waits && op->ready <= r->now))
         return 0;
-    lose(r, key, rank);
+    r->busy_at[rank] = (r->now + 1) * ONE;
+    r->active = 1;
+    hope_in(r, place, 1);
     return 1;
 }
 
-/* What asked in vain asks again in the next cycle. */
+/* What lost its port to another result asks again in the next cycle. */
 void ask_again(struct run *r)
 {
     while (r->vain) {

@@ -82,7 +82,7 @@ struct run {
     int32_t failed, active;
     int32_t asking, vain, hopes; /* entries of the lists below */
     int32_t *asked;   /* operations that were ready in this cycle for the first time */
-    uint64_t *in_vain; /* operations that got a port in this cycle before their sources were there */
+    uint64_t *in_vain; /* operations that got a port in this cycle and lost it */
     int32_t *hoping;  /* operations whose sources were announced and are not there */
     struct instance *instances;
     struct pending *operations;
