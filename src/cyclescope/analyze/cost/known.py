@@ -22,10 +22,25 @@ def known_cost(form: InstructionForm, machine: MachineModel) -> FormCost | None:
     """What a machine knows of a form, by its id or LLVM's name of it."""
     names = (*_measured_names(form), *_configured_names(form), form.llvm)
     found = next((machine.forms[name] for name in names if name in machine.forms), None)
+    if form.x87_pops > 0 and (found is None or found.operations is None):
+        found = _unpopped(form, found, machine.forms)
     if found is not None and form.configuration is None:
         types = instruction_set(machine.isa).vector_types
         return found if types is None else _largest(form, found, machine, types)
     return _unlocked(form, machine.forms, machine.isa) if found is None and is_locked(form) else found
+
+
+def _unpopped(
+    form: InstructionForm, found: FormCost | None, forms: Mapping[str, FormCost]
+) -> FormCost | None:
+    """The cost of what leaves the x87 stack where it is: what pops can be measured with what pushes alone."""
+    name, operands = form.id.split(" ", 1) if " " in form.id else (form.id, "")
+    twin = forms.get(f"{name.removesuffix('P')} {operands}")
+    if twin is None or twin.operations is None or not name.endswith("P"):
+        return found
+    if found is None or not (found.latencies or found.ranges):
+        return twin
+    return msgspec.structs.replace(twin, latencies=found.latencies, ranges=found.ranges)
 
 
 def _largest(form: InstructionForm, cost: FormCost, machine: MachineModel, types: VectorTypes) -> FormCost:

@@ -125,3 +125,14 @@ def test_one_taken_branch_a_cycle_is_no_lower_bound():
     assert found.cycles == 3
     assert found.lower < 3
     assert found.interval[0] < 3
+
+
+@pytest.mark.parametrize(("latencies", "chain"), [({}, 3.0), ({"op1->op1": 5.0}, 5.0)])
+def test_what_pops_has_the_ports_of_what_does_not(latencies, chain):
+    """It can be measured with what pushes alone, and looks as slow as both in turn."""
+    plain = {"operations": (Operation((0,)),), "latencies": {"op1->op1": 3.0}}
+    popping = {"operations": None, "throughput_most": 8.0, "latencies": latencies}
+    machine = changed(measured(), FADD_STi_ST0=plain, FADDP_STi_ST0=popping)
+    found = Predictor(machine).predict(block("fld qword ptr [rdi]; faddp"), simulate=False)
+    assert (found.cycles, found.bounds["ports"]) == (chain, 1)
+    assert "units" not in found.bounds
