@@ -33,6 +33,9 @@ class Assumed(Meaning):
     LACKED = "{} does not execute these, it lacks {}, though LLVM's model has costs of them: {}"
     LACKED_BUT = "of the cores that this model is of, {} alone executes these, the others lack {}: {}"
     CALLED = "calls are not followed, neither time nor effects of what is called are counted: {}"
+    REPEATED = (
+        "what repeats itself is counted as if it did so a few times, not as often as its count says: {}"
+    )
     MEETING = (
         "these store to places that they load, at addresses that were loaded: iterations are taken to go to "
         "different places; at the same one each waits for what the one before stored: {}"

@@ -22,6 +22,8 @@ from cyclescope.model.machine import EXTRACTED, MachineModel
 from cyclescope.remarks.prediction import Assumed
 from cyclescope.remarks.remark import LISTED, Remark
 
+_REPEATS = frozenset(("rep", "repne"))
+
 
 def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> Iterator[Remark]:
     """Remarks on a prediction, the gravest first."""
@@ -30,6 +32,8 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     yield from _about_extensions(graph.instructions, costs.machine)
     if called := [one for one in graph.instructions if _calls(one)]:
         yield Assumed.CALLED.of(_places(called))
+    if repeated := [one for one in graph.instructions if one.form and _REPEATS & one.form.attributes]:
+        yield Assumed.REPEATED.of(_places(repeated))
     yield from _about_latencies(graph, costs)
     stack = [one for one in graph.instructions if one.form and costs.is_slower_x87(one.form)]
     if stack:

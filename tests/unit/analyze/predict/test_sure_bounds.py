@@ -136,3 +136,8 @@ def test_what_pops_has_the_ports_of_what_does_not(latencies, chain):
     found = Predictor(machine).predict(block("fld qword ptr [rdi]; faddp"), simulate=False)
     assert (found.cycles, found.bounds["ports"]) == (chain, 1)
     assert "units" not in found.bounds
+
+
+@pytest.mark.parametrize(("text", "said"), [("rep stosb", True), ("repne scasb", True), ("stosb", False)])
+def test_what_repeats_is_not_counted_as_often_as_it_does(text, said):
+    assert any("repeats itself" in note for note in Predictor(toy()).predict(block(text)).notes) == said
