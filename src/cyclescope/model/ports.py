@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from cyclescope.model.binding import Loads, port_bound
@@ -42,6 +42,19 @@ def resource_ports(name: str, ports: Sequence[str]) -> tuple[int, ...]:
             found.append(number)
             rest = rest.removeprefix(port).removeprefix(",")
     return () if rest else tuple(found)
+
+
+def holding(resources: Mapping[str, float], ports: Sequence[str]) -> tuple[Operation, ...]:
+    """Operations that keep sets of ports busy for as many cycles: each set for what those inside it leave."""
+    sets = sorted(
+        (len(some), some, resources[name]) for name in resources if (some := resource_ports(name, ports))
+    )
+    found: list[Operation] = []
+    for _, some, cycles in sets:
+        inside = sum(op.count for op in found if {*op.ports} <= {*some})
+        if (left := round(cycles - inside)) > 0:
+            found.append(Operation(some, float(left)))
+    return tuple(found)
 
 
 def counted(

@@ -15,7 +15,7 @@ from cyclescope.analyze.predict.watched import AVERAGING, MOST_RUN, LoopOnCore
 from cyclescope.errors import UsageError
 from cyclescope.isa.dataflow import Node
 from cyclescope.model.machine import EXTRACTED
-from cyclescope.model.ports import resource_ports
+from cyclescope.model.ports import holding, resource_ports
 from cyclescope.simulate.cost import template
 from cyclescope.simulate.engine import MOST_PORTS, MOST_TARGETS, Body, Engine, Steady, Template, Work
 
@@ -92,6 +92,9 @@ class Simulation:
     def _template(self, placed: PlacedCost, later: tuple[float, ...]) -> Template:
         passes = placed.variant.passes  # to a load whose latency has all of the way through memory
         cost = placed.explicit_cost(0.0 if passes else self._costs.forward - self._costs.load)
+        if placed.unknown_ports and not cost.operations:
+            held = holding(placed.cost.resources, self._costs.machine.ports)
+            cost = msgspec.structs.replace(cost, operations=held)
         found = template(
             placed.form, cost, self._core, self._costs.units, placed.variant.idiom,
             self._costs.machine.provenance.kind == EXTRACTED, passes,
