@@ -56,12 +56,14 @@ def narrow_cycles(rows: Iterable[tuple[InstructionForm, float]], narrow: Narrow 
     """Cycles per repetition for instructions of which a cycle takes fewer: forms with their slots.
 
     Where these take whole cycles, that goes for each time that the same forms with the same slots come again.
+    What has more slots than a cycle takes of them comes from microcode, of which nothing is known.
     """
     if narrow is None:
         return 0.0
     each = list(rows)
     times = _times(each) if narrow.beside else 1
-    shares = [slots for form, slots in each if not register_files(form).isdisjoint(narrow.files)]
+    small = (one for one in each if one[1] <= narrow.slots)
+    shares = [slots for form, slots in small if not register_files(form).isdisjoint(narrow.files)]
     some, every = sum(shares) / times, sum(slots for _, slots in each) / times
     least = some / narrow.slots
     if narrow.beside and least > 1 + _ROUNDING and round(every - some) >= narrow.beside:

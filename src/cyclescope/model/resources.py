@@ -157,11 +157,12 @@ def _dispatched(model: MachineModel, mix: Mapping[str, float]) -> float | None:
         cost = model.forms.get(form)
         if cost is None or cost.slots is None:
             return None
-        rows.append((form, count * cost.slots))
+        rows += [(form, cost.slots)] * math.floor(count)
         one = Dispatched(cost.slots, _single(cost, model.core.single), cost.spare)
         found += [one] * math.floor(count)
         if count % 1:
             found.append(Dispatched(cost.slots * (count % 1)))
+            rows.append((form, found[-1].slots))
     width, whole = model.core.width, model.core.whole
     slots, _, spare = zip(*found, strict=True) if found else ((), (), ())
     least = max(dispatch_cycles(slots, width, whole, spare), single_cycles(found, width))

@@ -131,3 +131,5 @@ def test_their_slots_count(table):
     narrow = Narrow(("k", "v"), 6.0)
     forms = [("CVTSI2SD (XMM, R32)", 2.0), ("KADDB (K, K, K)", 1.0), ("ADD_01 (R64, R64)", 1.0)]
     assert narrow_cycles([(table[name], slots) for name, slots in forms], narrow) == pytest.approx(3 / 6)
+    microcode = [(table["VZEROALL"], 32.0), (table["VMASKMOVPS (M256, YMM, YMM)"], 7.0)]
+    assert narrow_cycles(microcode, narrow) == 0
