@@ -334,7 +334,7 @@ def _work(
     ends: Ends, latencies: Latencies, cost: FormCost, units: Units, idiom: str, passes: bool
 ) -> list[Work]:
     """The micro-operations, loads as early as their address, stores only on the way to memory."""
-    operations = [op for op in cost.operations or () if op.ports and op.count > 0]
+    operations = [op for op in units.in_a_row(cost) if op.ports and op.count > 0]
     every = sum(1 << n for n, t in enumerate(ends.targets) if not ends.is_pointer(t))
     memory = sum(1 << n for n, t in enumerate(ends.targets) if t.part == "data")
     stored = [t for t in ends.targets if t.part == "data"]

@@ -11,6 +11,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import FormCost, MachineModel, Operation
+from cyclescope.model.ports import port_set
 
 Ports = tuple[int, ...]
 
@@ -21,13 +22,15 @@ class Units(msgspec.Struct, frozen=True):
     """Port sets of the operations that load and store, as the machine's plain moves have them.
 
     `results` has the cycles to the result of an operation by its ports, where it matters when it comes;
-    `crossed` are the ports that write what vector units made without an operation that is dealt to them.
+    `crossed` are the ports that write what vector units made without an operation that is dealt to them,
+    `waking` those whose operations wake up the readers of their results early, by their name as a resource.
     """
 
     loads: frozenset[Ports]
     stores: frozenset[Ports]
     results: Mapping[Ports, int] = {}
     crossed: Ports = ()
+    waking: tuple[Ports, str] = ((), "")
 
     @classmethod
     def of(cls, machine: MachineModel) -> Units:
@@ -38,7 +41,25 @@ class Units(msgspec.Struct, frozen=True):
         results = usual_results(machine.forms.values()) if counts else {}
         writeback = machine.core.writeback
         crossed = writeback.ports if writeback and writeback.crossing else ()
-        return cls(_port_sets(machine, loads), _port_sets(machine, stores), results, crossed)
+        wakeup = machine.core.wakeup
+        waking = (wakeup.ports, port_set(wakeup.ports, machine.ports)) if wakeup else ((), "")
+        return cls(_port_sets(machine, loads), _port_sets(machine, stores), results, crossed, waking)
+
+    def in_a_row(self, cost: FormCost) -> tuple[Operation, ...]:
+        """The operations of a form: several on ports that wake up early take as long as was measured.
+
+        Those that read each other's results ask in vain as readers of other forms do.
+        """
+        ports, name = self.waking
+        operations = cost.operations or ()
+        several = sum(op.count for op in operations if {*op.ports} <= {*ports})
+        more = cost.resources.get(name, 0.0) / several if several > 1 else 0.0
+        if more <= 1:
+            return operations
+        return tuple(
+            Operation(op.ports, op.count, op.cycles * more) if {*op.ports} <= {*ports} else op
+            for op in operations
+        )
 
     def brings(self, form: InstructionForm, operation: Operation, others: Iterable[Operation]) -> bool:
         """Whether an operation of a form writes into a general register what vector units made."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.model.machine import EVENLY, IDEAL, Core, FormCost, Operation, Scheduler, Writeback
+from cyclescope.model.machine import EVENLY, IDEAL, Core, FormCost, Operation, Scheduler, Wakeup, Writeback
+from cyclescope.model.ports import port_set
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.cost import template
 from cyclescope.simulate.engine import Engine, Layout, Template
@@ -157,3 +158,17 @@ def test_flags_alone_are_no_result_that_a_port_writes(table):
     for form, results in (("CMP_39 (R64, R64)", {0}), ("SUB_29 (R64, R64)", {1})):
         made = template(table[form], machine.forms[form], core, units)
         assert {operation.result for operation in made.work} == results, form
+
+
+def test_operations_of_a_form_that_ask_in_vain_take_as_long_as_was_measured(table):
+    """One alone does not: what others lose by it, and it by others, the core does by itself."""
+    machine = load_model("znver3")
+    (add,) = machine.forms["ADD_01 (R64, R64)"].operations
+    core = msgspec.structs.replace(machine.core, wakeup=Wakeup(add.ports))
+    units = Units.of(msgspec.structs.replace(machine, core=core))
+    name, form = port_set(add.ports, machine.ports), table["BTS (R64, R64)"]
+    for count, taken, cycles in ((2.0, 2.5, {1.25}), (2.0, 1.9, {1.0}), (1.0, 2.5, {1.0})):
+        operations = (Operation(add.ports[:2], count),)
+        cost = FormCost(count, operations, {"op1->op1": count}, resources={name: taken})
+        assert {operation.cycles for operation in template(form, cost, core, units).work} == cycles
+        assert {operation.cycles for operation in template(form, cost, core, Units.of(machine)).work} == {1.0}
