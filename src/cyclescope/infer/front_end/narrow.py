@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from statistics import median
 from typing import NamedTuple
 
 from cyclescope.infer.front_end.width import FASTER, RATE_GRAIN, FoundWidth
@@ -29,23 +30,26 @@ from cyclescope.remarks.probing import Unclear
 
 def narrow_moves(
     width: FoundWidth, throughputs: Mapping[str, float], table: Table, eliminated: Iterable[str]
-) -> tuple[str, int] | None:
-    """Those of a file of which the renamer executes fewer a cycle than it has slots, and how many.
+) -> list[tuple[str, int]]:
+    """One of each file of which the renamer executes fewer a cycle than it has slots, and how many.
 
-    None where there are none. Forms that keep upper halves of vectors may wait for them: others go first.
+    Forms that keep upper halves of vectors may wait for them: others go first. What most of the fastest take
+    counts: a single one may be read as faster than it is.
     """
     by_file: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for name in eliminated if width.is_told else ():
         files = register_files(table[name])
         if len(files) == 1 and throughputs.get(name):
             by_file[next(iter(files))].append((1 / throughputs[name], name))
+    found: list[tuple[str, int]] = []
     for _, rates in sorted(by_file.items()):
-        most, _ = max(rates)
+        fastest, _ = max(rates)
+        most = median(rate for rate, _ in rates if rate > fastest - FASTER)
         slots = round(most)
         if most < width.slots - FASTER and abs(most - slots) <= RATE_GRAIN * most:
             same = [name for rate, name in rates if abs(rate - slots) <= RATE_GRAIN * rate]
-            return min(same, key=lambda name: (not table[name].is_vex, name)), slots
-    return None
+            found.append((min(same, key=lambda name: (not table[name].is_vex, name)), slots))
+    return found
 
 
 class _Loop(NamedTuple):
@@ -82,7 +86,7 @@ def narrow_of(
         if one.form in eliminated:
             by_form[one.form].append(_Loop.of(one))
     found = (_told(form, loops, width, table) for form, loops in by_form.items())
-    return next((one for one in found if one is not None), None)
+    return min((one for one in found if one is not None), key=lambda one: one.slots, default=None)
 
 
 def _told(form: str, loops: Sequence[_Loop], width: float, table: Table) -> Narrow | None:

@@ -136,10 +136,10 @@ class FrontEndFacts:
         return fetch_limits(self._lengths, self.width_fact.slots)
 
     @cached_property
-    def narrow_moves(self) -> tuple[str, int] | None:
+    def narrow_moves(self) -> list[tuple[str, int]]:
         """Eliminated moves of one register file of which a cycle takes fewer than it has slots; how many."""
         some = sorted(name for name in self._eliminated if name in self.table)
-        return narrow_moves(self.width_fact, self.throughputs, self.table, some) if self.filler else None
+        return narrow_moves(self.width_fact, self.throughputs, self.table, some) if self.filler else []
 
     @cached_property
     def narrow(self) -> Narrow | None:

@@ -41,13 +41,10 @@ def width_questions(table: Table, plans: PortPlanner, forms: Iterable[Instructio
 
 def narrow_questions(facts: FrontEndFacts, plans: PortPlanner) -> Iterator[Question]:
     """Loops that tell of which instructions a cycle takes fewer, where moves say that there may be some."""
-    moves = facts.narrow_moves
-    if moves is None:
-        return
-    form, each = moves
-    others = map(facts.table.__getitem__, facts.of_files.values())
     planner = FrontEndPlanner(plans, facts.table.isa)
-    yield from planner.narrow(facts.table[form], each, facts.table[facts.filler], others)
+    for form, each in facts.narrow_moves:
+        others = map(facts.table.__getitem__, facts.of_files.values())
+        yield from planner.narrow(facts.table[form], each, facts.table[facts.filler], others)
 
 
 def slot_questions(

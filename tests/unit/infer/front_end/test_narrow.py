@@ -118,11 +118,19 @@ def test_what_is_no_move_of_the_renamer_any_more_tells_nothing(table):
 
 
 def test_the_fastest_moves_of_a_file_say_whether_there_are_fewer(table):
-    width, some = FoundWidth(float(WIDTH), 0.01), [OTHER, MOVE]
-    assert narrow_moves(width, {OTHER: 1 / 6, MOVE: 1 / 6}, table, some) == (MOVE, 6)  # no upper halves
-    assert narrow_moves(width, {OTHER: 1 / 8, MOVE: 1 / 6}, table, some) is None
-    assert narrow_moves(width, {OTHER: 1 / 6.3, MOVE: 1 / 6.3}, table, some) is None
-    assert narrow_moves(width, {OTHER: 1 / 6, MOVE: 1 / 6}, table, []) is None
+    width, some = FoundWidth(float(WIDTH), 0.01), [OTHER, MOVE, WIDE]
+    assert narrow_moves(width, {OTHER: 1 / 6, MOVE: 1 / 6}, table, some) == [(MOVE, 6)]  # no upper halves
+    assert narrow_moves(width, {OTHER: 1 / 8, MOVE: 1 / 6}, table, some) == []
+    assert narrow_moves(width, {OTHER: 1 / 6.3, MOVE: 1 / 6.3}, table, some) == []
+    assert narrow_moves(width, {OTHER: 1 / 6, MOVE: 1 / 6}, table, []) == []
+    read = {OTHER: 1 / 6, MOVE: 1 / 6.02, WIDE: 1 / 6.1}  # one is read as faster than it is
+    assert narrow_moves(width, read, table, some) == [(MOVE, 6)]
+
+
+def test_each_file_has_moves_of_its_own(table):
+    width, general = FoundWidth(float(WIDTH), 0.01), "MOV_89 (R64, R64)"
+    found = narrow_moves(width, {general: 1 / 7, MOVE: 1 / 6}, table, [general, MOVE])
+    assert sorted(found) == [(general, 7), (MOVE, 6)]
 
 
 def test_files_are_those_of_all_registers(table):
