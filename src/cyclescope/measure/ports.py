@@ -35,6 +35,12 @@ def blocked(variant: str) -> int:
 
 
 @cache
+def in_rounds(variant: str) -> tuple[int, ...]:
+    """Instances of each form in a round, and then the rounds."""
+    return tuple(map(int, variant.split(".")))
+
+
+@cache
 def together(variant: str) -> int:
     """Instances in a cycle of two forms that fill ports together; 0 where each would fill its own alone."""
     return sum(beside(variant))

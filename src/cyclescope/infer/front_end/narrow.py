@@ -19,6 +19,7 @@ from cyclescope.infer.front_end.width import FASTER, RATE_GRAIN, FoundWidth
 from cyclescope.isa.register import register_files
 from cyclescope.isa.table import Table
 from cyclescope.measure.front_end import FULL_OF_MOVES, MOST_BESIDE
+from cyclescope.measure.ports import in_rounds
 from cyclescope.measure.record import ERRORS, Reading
 from cyclescope.model.machine import Narrow
 from cyclescope.probe.interval import Interval
@@ -63,7 +64,7 @@ class _Loop(NamedTuple):
 
     @classmethod
     def of(cls, reading: Reading) -> _Loop:
-        moves, others, rounds = map(int, reading.variant.split("."))
+        moves, others, rounds = in_rounds(reading.variant)
         off = ERRORS * reading.spread
         taken = Interval(reading.cycles - off, reading.cycles + off).scaled(1 / rounds)
         return cls(reading.source, moves, others, rounds, taken)
