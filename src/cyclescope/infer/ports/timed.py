@@ -352,8 +352,8 @@ class TimedJudge:
 
         `turns` are those of a port that a micro-operation may take.
         What runs slower may have fewer ports than were told, where these explain it and do not show, unless
-        it takes more than `DIVIDES` cycles or its instances wait for each other. What the renamer executes
-        has none, however many of them it executes.
+        it takes more than `DIVIDES` cycles or its instances wait for each other. So may what no sequence
+        times, as some branches. What the renamer executes has none, however many of them it executes.
         """
         width = self.facts.front_end.width
         if runs_slower(known, slots, width, throughput, turns):
@@ -363,6 +363,8 @@ class TimedJudge:
             shown = [set(self.structure.sets.get(n, ())) for n in self.facts.confined.get(form.id, ())]
             unseen = ports and (not known or may_have_fewer(known, shown, slots, width, throughput))
             yield Usage.SLOWER.of(), LOW if unseen else MEDIUM
+        elif not throughput and any(len(op.ports) > 1 for op in known):
+            yield Usage.UNTIMED.of(), LOW
         hidden = not self.facts.hiding.isdisjoint(domains(form))
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:

@@ -48,6 +48,12 @@ def test_what_fewer_ports_do_not_explain_is_slow_for_something_else(table, cycle
     assert list(doubts(table, "IMUL (R64, R64)", (Operation((0, 1)),), 1.0, cycles).values()) == [level]
 
 
+@pytest.mark.parametrize(("ports", "level"), [((0, 1), [LOW]), ((0,), [])])
+def test_what_no_sequence_times_may_have_fewer_ports(table, ports, level):
+    """Branches of a core for which two of four ports are, among instructions for any of the four."""
+    assert list(doubts(table, "IMUL (R64, R64)", (Operation(ports),), 1.0, 0.0).values()) == level
+
+
 @pytest.mark.parametrize(("cycles", "level"), [(2.4, LOW), (2.6, MEDIUM)])
 def test_what_is_slow_for_long_divides(table, cycles, level):
     many = (Operation((0, 1), 2.4),)
