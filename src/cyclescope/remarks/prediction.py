@@ -40,6 +40,10 @@ class Assumed(Meaning):
         "these store to places that they load, at addresses that were loaded: iterations are taken to go to "
         "different places; at the same one each waits for what the one before stored: {}"
     )
+    UPPER_HALVES = (
+        "SSE beside wider vectors, and no VZEROUPPER: that it keeps the rest of its destination, for "
+        "which it may wait, is not counted: {}"
+    )
     STREAMING = "stores past the caches take as long as memory does, which is not counted: {}"
     LINKED = "which lines of {} bytes the loop lies in is up to the linker: it takes {:.2f} to {:.2f} cycles"
     LOCKED = (

@@ -21,6 +21,7 @@ from cyclescope.model.extensions import but, lacked
 from cyclescope.model.machine import EXTRACTED, MachineModel
 from cyclescope.remarks.prediction import Assumed
 from cyclescope.remarks.remark import LISTED, Remark
+from cyclescope.simulate.cost import Ends
 
 _REPEATS = frozenset(("rep", "repne"))
 
@@ -53,6 +54,7 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     if any(is_locked(placed.form) for placed in graph.costs):
         yield Assumed.LOCKED.of()
     yield from _about_state(graph)
+    yield from _about_upper_halves(graph.instructions)
     if (types := instruction_set(costs.machine.isa).vector_types) is not None:
         yield from _about_vectors(graph.instructions, costs, types)
 
@@ -173,6 +175,24 @@ def _about_state(graph: Graph) -> Iterator[Remark]:
     if read:
         names = "/".join(dict.fromkeys(name for _, name in read))
         yield Assumed.STICKY.of(names, _places(one for one, _ in read))
+
+
+def _about_upper_halves(instructions: Sequence[BlockInstruction]) -> Iterator[Remark]:
+    """Old instructions keep what they do not write of a vector that newer ones set."""
+    forms = [(one, one.form) for one in instructions if one.form and one.form.vector_width]
+    if any(Ends(form).is_for_each for _, form in forms):
+        return
+    written = [
+        (one, "legacy" in form.attributes, op.width)
+        for one, form in forms
+        if "mmx" not in form.attributes
+        for op in form.operands
+        if op.write and op.is_register and op.width == form.vector_width
+    ]
+    widest = max((width for _, is_old, width in written if not is_old), default=0)
+    old = [one for one, is_old, width in written if is_old and width < widest]
+    if old:
+        yield Assumed.UPPER_HALVES.of(_places(old))
 
 
 def _about_vectors(
