@@ -46,9 +46,8 @@ class Assumed(Meaning):
     )
     STREAMING = "stores past the caches take as long as memory does, which is not counted: {}"
     LINKED = "which lines of {} bytes the loop lies in is up to the linker: it takes {:.2f} to {:.2f} cycles"
-    LOCKED = (
-        "locked instructions have the ports of their plain forms, and go one after the other through memory"
-    )
+    LOCKED = "locked instructions go one after the other through memory"
+    LOCKED_AS_PLAIN = f"{LOCKED}, and have the ports of their plain forms"
     STICKY = "what arithmetic adds to {} is not followed: {}"
     NO_TYPE = (
         "SEW and LMUL are not known, no one vsetvli or vsetivli with a legal type is in front: "

@@ -51,8 +51,9 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     slots = [one for one, cost in zip(graph.instructions, graph.costs, strict=True) if _has_no_slots(cost)]
     if slots:
         yield Assumed.SLOTS_UNKNOWN.of(_places(slots))
-    if any(is_locked(placed.form) for placed in graph.costs):
-        yield Assumed.LOCKED.of()
+    if locked := [placed for placed in graph.costs if is_locked(placed.form)]:
+        plain = any(not placed.unknown_ports for placed in locked)
+        yield (Assumed.LOCKED_AS_PLAIN if plain else Assumed.LOCKED).of()
     yield from _about_state(graph)
     yield from _about_upper_halves(graph.instructions)
     if (types := instruction_set(costs.machine.isa).vector_types) is not None:

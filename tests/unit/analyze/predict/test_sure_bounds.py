@@ -72,7 +72,11 @@ def test_what_locked_instructions_take_alone_is_no_lower_bound():
 def test_different_locked_instructions_go_one_after_the_other():
     names = ("ADD_LOCK_M64_R64", "SUB_LOCK_M64_R64")
     machine = changed(toy(), **{name: {"throughput": 7.5, "operations": None} for name in names})
-    assert Predictor(machine).predict(block("lock add [rdi], rax; lock sub [rsi], rax")).cycles == 15
+    found = Predictor(machine).predict(block("lock add [rdi], rax; lock sub [rsi], rax"))
+    assert found.cycles == 15
+    assert "locked instructions go one after the other through memory" in found.notes
+    plain = Predictor(toy()).predict(block("lock add [rdi], rax"))
+    assert any("have the ports of their plain forms" in note for note in plain.notes)
 
 
 def test_a_throughput_whose_error_reaches_down_to_the_ports_shows_no_unit():
