@@ -76,10 +76,10 @@ class Wakeup(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Operations of one cycle on some ports (indices) wake up the readers of their results when they ask for a
     port, not when they get one: a reader that is woken up too early takes a port in vain. `clusters` are
-    parts of these ports; an operation that may use all of them is given one part at dispatch: any of those
-    in which few wait. There are none where the scheduler is not divided. The oldest operations start first,
-    but for `blur` instructions by which one may be taken for younger than it is. `one_result` says that each
-    port writes one result in a cycle: what would write another one has got it in vain.
+    parts of these ports; an operation that may use all of them is given one part at dispatch, the less
+    often the more wait there. There are none where the scheduler is not divided. The oldest operations
+    start first, but for `blur` instructions by which one may be taken for younger than it is. `one_result`
+    says that each port writes one result in a cycle: what would write another one has got it in vain.
     """
 
     ports: tuple[int, ...]

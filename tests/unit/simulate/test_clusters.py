@@ -94,6 +94,16 @@ def test_results_of_operations_with_a_load_are_announced_too_early_as_others_are
     assert cycles[1] > 2.3 / 6
 
 
+def test_a_cluster_is_given_the_less_often_the_more_wait_in_it():
+    """What may use any port leaves a full cluster, the better the more room there is for it to be."""
+    narrow, wide = (Template(1, (), (), (work(*ports, feeds=0),)) for ports in ((0, 1, 2), ALL))
+    taken = []
+    for room in (48, 64, 256):
+        core = Engine(msgspec.structs.replace(ALUS, clusters=(0b000111, 0b111000), reorder_buffer=room))
+        taken.append(core.run(loop(core, *8 * [(narrow,)], *8 * [(wide,)])).cycles)
+    assert taken == pytest.approx([3.12, 2.84, 8 / 3], abs=0.1)
+
+
 def test_ages_that_are_not_known_exactly_wake_up_far_readers_too_early():
     early = msgspec.structs.replace(ALUS, announcing=0b111111)
     lost = [

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define NEAR 5 /* operations more than the least loaded port waits for: ports with as many are left out */
+#define CROWDED 4 /* cycles of dispatch: a cluster in which as many more operations wait than in another gets none */
 
 int has_room(const struct run *r, int32_t queue)
 {
@@ -140,20 +141,25 @@ static int32_t chosen(struct run *r, int32_t at)
     }
 }
 
-/* Any of the clusters, but those in which by a cycle of dispatch more waited than in the emptiest one when the
- * cycle began: what is dispatched in it is not counted yet. */
+/* Any of the clusters, the less often the more operations waited in it when the cycle began: what is dispatched in the
+ * cycle is not counted yet. */
 static int32_t any_cluster(struct run *r, int64_t number)
 {
-    int32_t least = INT32_MAX, open[CLUSTERS], count = 0;
+    int64_t every = 0, sum = 0, count = r->core->clusters, share[CLUSTERS];
     if (r->counted_at != r->now)
         memcpy(r->within_before, r->within, sizeof r->within);
     r->counted_at = r->now;
-    for (int32_t n = 0; n < r->core->clusters; n++)
-        least = r->within_before[n] < least ? r->within_before[n] : least;
-    for (int32_t n = 0; n < r->core->clusters; n++)
-        if ((r->within_before[n] - least) * (int64_t)ONE <= r->core->width)
-            open[count++] = n;
-    return open[(any_number(number) >> 32) % (uint64_t)count];
+    for (int32_t n = 0; n < count; n++)
+        every += r->within_before[n];
+    for (int32_t n = 0; n < count; n++) {
+        int64_t less = 2 * (every - count * r->within_before[n]) + count * CROWDED * r->core->width / ONE;
+        sum += share[n] = less > 0 ? less : 0;
+    }
+    int64_t chance = (int64_t)((any_number(number) >> 32) % (uint64_t)sum);
+    int32_t cluster = 0;
+    while (chance >= share[cluster])
+        chance -= share[cluster++];
+    return cluster;
 }
 
 /* The class of an operation, within one of the clusters if it may use the ports of all. */
