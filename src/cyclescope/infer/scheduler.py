@@ -105,6 +105,8 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
             tried = others(found, machine)
             found = _likeliest(machine, early, table, tried, made) or tried[0]
         found = _likeliest(machine, sure, table, [found, *with_one_result(found)], made) or found
+        leading = [way for one in with_leading(found) for way in with_blur(one, machine)]
+        found = _likeliest(machine, sure, table, [found, *leading], made) or found
         writing = [found, *with_writeback(found, _of_additions(machine, table.isa))]
         found = _likeliest(machine, sure, table, writing, made) or found
         found = _likeliest(machine, sure, table, [found, *with_crossing(found)], made) or found
@@ -187,6 +189,17 @@ def _waking(way: Scheduling, name: str, values: Iterable[object]) -> list[Schedu
 def with_one_result(way: Scheduling) -> list[Scheduling]:
     """A way whose ports are got in vain by what would write a second result in a cycle."""
     return _waking(way, "one_result", [True]) if way.wakeup else []
+
+
+def with_leading(way: Scheduling) -> list[Scheduling]:
+    """A way that deals the ports of several parts at dispatch, those of one part first.
+
+    Then only operations of a part are ordered with each other, of which it knows the oldest anew.
+    """
+    if way.wakeup is None:
+        return []
+    some = (msgspec.structs.replace(way.wakeup, leading=part) for part in way.wakeup.clusters)
+    return [msgspec.structs.replace(way, wakeup=wakeup) for wakeup in some]
 
 
 def with_turns(way: Scheduling, machine: MachineModel, isa: str) -> list[Scheduling]:

@@ -215,7 +215,7 @@ def _wakeup_problems(wakeup: Wakeup, port_count: int) -> Iterator[str]:
     if len(wakeup.clusters) > limits.CLUSTERS:
         yield f"core.wakeup: clusters: {len(wakeup.clusters)}, more than {limits.CLUSTERS}"
         return
-    for cluster in wakeup.clusters:
+    for cluster in (*wakeup.clusters, wakeup.leading or wakeup.ports):
         yield from _port_problems("core.wakeup: clusters", cluster, port_count)
     yield from _outside("core.wakeup: blur", wakeup.blur, limits.BLUR)
     if wakeup.clusters and sorted(sum(wakeup.clusters, ())) != sorted(wakeup.ports):

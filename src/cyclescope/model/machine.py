@@ -77,15 +77,20 @@ class Wakeup(msgspec.Struct, frozen=True, omit_defaults=True):
     Operations of one cycle on some ports (indices) wake up the readers of their results when they ask for a
     port, not when they get one: a reader that is woken up too early takes a port in vain. `clusters` are
     parts of these ports; an operation that may use all of them is given one part at dispatch, the less
-    often the more wait there. There are none where the scheduler is not divided. The oldest operations
-    start first, but for `blur` instructions by which one may be taken for younger than it is. `one_result`
-    says that each port writes one result in a cycle: what would write another one has got it in vain.
+    often the more wait there. There are none where the scheduler is not divided. The oldest operations start
+    first, but for `blur` operations of the same part by which one may be taken for younger than it is.
+    `one_result` says that each port writes one result in a cycle: what would write another one has got it in
+    vain. Operations that may use ports of several parts, and not all, get one at dispatch where there is a
+    `leading` part: each cycle gives its ports first, then the others, one to each operation. What is made on
+    a leading port so takes the place of a result of those that may use all ports of its part. What vector
+    units send to general registers gets the ports in turn then.
     """
 
     ports: tuple[int, ...]
     clusters: tuple[tuple[int, ...], ...] = ()
     blur: int = 0
     one_result: bool = False
+    leading: tuple[int, ...] = ()
 
 
 class Writeback(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -100,7 +100,7 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def writes_register(self) -> bool:
-        """Whether a result goes to a register: flags alone take no place of one."""
+        """Whether a result goes to a register, and not to flags alone."""
         return any(node.part == "register" for node in self.targets)
 
     @cached_property
@@ -353,7 +353,7 @@ def _work(
         copy = Work(0, 1, every, early if is_load else leads, is_load)
         if is_store or (passes and every == memory):  # nothing waits for what only stores
             copy = Work(0, 1, 0 if passes else memory, late)
-        elif units.results and not is_load and ends.writes_register:
+        elif units.results and not is_load and (ends.writes_register or (units.flags and ends.targets)):
             alone = len(operations) == 2 and loads  # beside its load
             usual = round(latencies.own) if alone else result_of(op, cost, units.results)
             copy = msgspec.structs.replace(copy, result=usual)

@@ -72,9 +72,10 @@ class Layout(msgspec.Struct, frozen=True):
     result: while an operation would write another one, younger ones start before it in `patience` cycles; if
     these are negative, it waits for none. `ahead` says that single ports are chosen so that most of a cycle's
     next operations find one, too. The `rotating` ports take operations in turn, however many each of them
-    got. By up to `blur` instructions an older operation may be taken for a younger one. Each of the `losing`
-    ports writes one result in a cycle: what would write another one has got it in vain, where ports are
-    chosen at the start.
+    got. By up to `blur` operations of its cluster an older one may be taken for a younger one. Each of the
+    `losing` ports writes one result in a cycle: what would write another one has got it in vain, where ports
+    are chosen at the start. What may use ports of several clusters, not all, is dealt those of the `leading`
+    one first, if there is one.
     """
 
     width: float
@@ -94,6 +95,7 @@ class Layout(msgspec.Struct, frozen=True):
     rotating: int = 0
     blur: int = 0
     losing: int = 0
+    leading: int = 0
 
     def words(self) -> array[int]:
         """The layout as the engine reads it. Raises UsageError for what it cannot be."""
@@ -106,7 +108,7 @@ class Layout(msgspec.Struct, frozen=True):
             self.store_buffer, int(self.in_order), BINDINGS.index(self.policy), self.ports, len(self.queues),
             _signed(self.announcing), len(self.clusters), _signed(self.single),
             _signed(self.writing), self.patience, int(self.ahead),
-            _signed(self.rotating), self.blur, _signed(self.losing),
+            _signed(self.rotating), self.blur, _signed(self.losing), _signed(self.leading),
         ]  # fmt: skip
         for ports, entries in self.queues:
             words += [_signed(ports), entries]

@@ -271,6 +271,7 @@ def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
         _set(writeback.ports), -1 if writeback.entries else writeback.patience, core.ahead,
         _set(core.rotating), core.wakeup.blur if core.wakeup else 0,
         _set(core.wakeup.ports) if core.wakeup and core.wakeup.one_result else 0,
+        _set(core.wakeup.leading) if core.wakeup else 0,
     )  # fmt: skip
 
 

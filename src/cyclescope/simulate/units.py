@@ -23,7 +23,8 @@ class Units(msgspec.Struct, frozen=True):
 
     `results` has the cycles to the result of an operation by its ports, where it matters when it comes;
     `crossed` are the ports that write what vector units made without an operation that is dealt to them,
-    `waking` those whose operations wake up the readers of their results early, by their name as a resource.
+    `waking` those whose operations wake up the readers of their results early, by their name as a resource;
+    `flags` says that flags alone are a result, too.
     """
 
     loads: frozenset[Ports]
@@ -31,19 +32,21 @@ class Units(msgspec.Struct, frozen=True):
     results: Mapping[Ports, int] = {}
     crossed: Ports = ()
     waking: tuple[Ports, str] = ((), "")
+    flags: bool = False
 
     @classmethod
     def of(cls, machine: MachineModel) -> Units:
         """Those of a machine."""
         roles = instruction_set(machine.isa).roles
         loads, stores = (roles.load, *roles.loads), (roles.store, *roles.stores)
-        counts = machine.core.writeback or (machine.core.wakeup and machine.core.wakeup.one_result)
-        results = usual_results(machine.forms.values()) if counts else {}
-        writeback = machine.core.writeback
+        writeback, wakeup = machine.core.writeback, machine.core.wakeup
+        flags = wakeup is not None and wakeup.one_result
+        results = usual_results(machine.forms.values()) if writeback or flags else {}
         crossed = writeback.ports if writeback and writeback.crossing else ()
-        wakeup = machine.core.wakeup
+        if wakeup is not None and wakeup.leading:
+            crossed = wakeup.ports
         waking = (wakeup.ports, port_set(wakeup.ports, machine.ports)) if wakeup else ((), "")
-        return cls(_port_sets(machine, loads), _port_sets(machine, stores), results, crossed, waking)
+        return cls(_port_sets(machine, loads), _port_sets(machine, stores), results, crossed, waking, flags)
 
     def in_a_row(self, cost: FormCost) -> tuple[Operation, ...]:
         """The operations of a form: several on ports that wake up early take as long as was measured.

@@ -190,6 +190,14 @@ def test_parts_of_a_scheduler_are_told_however_blurred_ages_are(blur, table):
     assert scheduling_of(machine, facts, table) == way
 
 
+def test_the_part_whose_ports_are_dealt_first_is_told(skylake, table):
+    """Additions of vectors of a Skylake have ports of both parts, and not all of these."""
+    for leading in ((0, 6), (1, 5)):
+        way = Scheduling(IDEAL, Wakeup((0, 1, 5, 6), ((0, 6), (1, 5)), 8, leading=leading))
+        facts = read(skylake, table, IDEAL, wakeup=way.wakeup)
+        assert scheduling_of(skylake, facts, table) == way
+
+
 def test_a_noisy_core_that_announces_early_is_found(skylake, table):
     early = with_wakeup(skylake)
     core = msgspec.structs.replace(skylake.core, wakeup=early)

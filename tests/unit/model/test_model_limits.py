@@ -259,6 +259,8 @@ def test_results_are_announced_on_ports_that_there_are():
     assert next(problems(model({"wakeup": Wakeup(())}))) == f"{said}ports: none"
     assert next(problems(model({"wakeup": Wakeup((99,))}))).startswith(f"{said}ports: [99] do not exist")
     assert next(problems(model({"wakeup": Wakeup((0,), ((99,),))}))).startswith(f"{said}clusters: [99]")
+    assert not list(problems(model({"wakeup": Wakeup((0,), ((0,),), leading=(0,))})))
+    assert next(problems(model({"wakeup": Wakeup((0,), leading=(99,))}))).startswith(f"{said}clusters: [99]")
     assert not list(problems(model({"wakeup": Wakeup((0,), blur=64)})))
     assert next(problems(model({"wakeup": Wakeup((0,), blur=65)}))).startswith(f"{said}blur")
     twice = model({"wakeup": Wakeup((0,), ((0,), (0,)))})

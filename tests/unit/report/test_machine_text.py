@@ -30,7 +30,7 @@ CORE = Core(
     width=6.0, reorder_buffer=256, load_buffer=72, store_buffer=44, load_latency=4.0, forward_latency=7.5,
     mispredict_penalty=13.0, schedulers=(Scheduler("int", (0, 1), 24), Scheduler("memory", (2,))), whole=True,
     width_kind=MEASURED, width_source="six of NOPs", fetch=32.0, lengths=((4, 1.0), (9, 1.71)), nops=2,
-    binding=GROUPED, wakeup=Wakeup((0, 1), ((0,), (1,)), 16, one_result=True), single=(0, 1),
+    binding=GROUPED, wakeup=Wakeup((0, 1), ((0,), (1,)), 16, one_result=True, leading=(1,)), single=(0, 1),
     writeback=Writeback((0, 1), 4, crossing=True, evenness=0.25), ahead=True, rotating=(1, 2), evenness=0.125,
     in_turn=((0, 1),), halves=Halves((0,), (1,), 0.125),
     narrow=Narrow(("k", "v"), 4.0, 3, "4 moves a cycle"),

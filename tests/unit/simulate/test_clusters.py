@@ -125,3 +125,32 @@ def test_the_engine_refuses_more_clusters_than_it_has_room_for():
     Engine(msgspec.structs.replace(ALUS, clusters=(1,) * CLUSTERS))
     with pytest.raises(UsageError, match="no such core"):
         Engine(msgspec.structs.replace(ALUS, clusters=(1,) * (CLUSTERS + 1)))
+
+
+def dealt(shifts, others=0, idle=0, leading=0b000111, slow=1):
+    """Cycles of operations of some ports of both clusters, of one cluster, of all ports, and of none."""
+    parts = {"clusters": (0b000111, 0b111000), "losing": 0b111111, "announcing": 0b111111, "leading": leading}
+    core = Engine(msgspec.structs.replace(ALUS, ports=7, blur=8, **parts))
+    times = msgspec.structs.replace(work(0, 3, 4, feeds=1), result=3)
+    kinds = [
+        (Template(1, (3.0,), (), (times,)), slow),
+        (Template(1, (), (), (work(0, 1, 2, feeds=0),)), shifts),
+    ]
+    kinds += [(Template(1, (), (), (msgspec.structs.replace(work(*ALL, feeds=0), result=1),)), others)]
+    kinds += [(Template(1, (), (), ()), idle)]
+    body = [(one, 0) if one.base else (one,) for one, many in kinds for _ in range(many)]
+    return core.run(loop(core, *body)).cycles
+
+
+def test_ports_of_several_clusters_are_dealt_those_of_the_leading_one_first():
+    """Were they free for any, or dealt in another order, 3 of 3 ports would take a cycle."""
+    assert dealt(3, idle=4) == pytest.approx(4 / 3, abs=0.01)
+    assert dealt(3, idle=2, slow=3) == pytest.approx(4 / 3, abs=0.01)
+    assert dealt(3, idle=4, leading=0b111000) == pytest.approx(1.0, abs=0.01)
+    assert dealt(3, idle=4, leading=0) == pytest.approx(1.0, abs=0.01)
+    assert dealt(0, slow=4) == pytest.approx(4 / 3, abs=0.01)  # more than there are ports go to each
+
+
+def test_results_of_what_was_dealt_take_the_place_of_one_that_any_port_could_make():
+    assert dealt(0, others=7) > 8.3 / 6
+    assert dealt(6, idle=1) == pytest.approx(7 / 3, abs=0.02)  # shifts lose none

@@ -158,6 +158,14 @@ def test_flags_alone_are_no_result_that_a_port_writes(table):
     for form, results in (("CMP_39 (R64, R64)", {0}), ("SUB_29 (R64, R64)", {1})):
         made = template(table[form], machine.forms[form], core, units)
         assert {operation.result for operation in made.work} == results, form
+    lost = msgspec.structs.replace(machine.core, wakeup=Wakeup((0, 1, 2, 3), one_result=True))
+    made = template(
+        table["CMP_39 (R64, R64)"], machine.forms["CMP_39 (R64, R64)"], lost,
+        Units.of(msgspec.structs.replace(machine, core=lost)),
+    )  # fmt: skip
+    assert {operation.result for operation in made.work} == {
+        1
+    }  # where ports are lost to results, these are some
 
 
 def test_operations_of_a_form_that_ask_in_vain_take_as_long_as_was_measured(table):

@@ -86,16 +86,21 @@ static void hope_now(struct run *r)
     }
 }
 
-/* An operation asks for a port from now on: the oldest first, as far as it is known which those are. */
-void ask(struct run *r, int64_t slot, int32_t o)
+static void ask_as(struct run *r, int64_t slot, int32_t o, int64_t age)
 {
     const struct pending *op = &operations_of(r, slot)[o];
-    int64_t age = sequence_of(r, slot);
-    if (r->core->blur)
-        age += (int64_t)((any_number(age % SPREAD * PATTERN + r->now % PATTERN) >> 32) % (uint64_t)(r->core->blur + 1));
     if (heap_push(&r->core->heaps[r->core->policy == IDEAL ? op->class : op->port], key_of(slot, o, age)))
         r->failed = FAILED_MEMORY;
     r->ready++;
+}
+
+/* An operation asks for a port from now on: the oldest first, as far as it is known which those are. */
+void ask(struct run *r, int64_t slot, int32_t o)
+{
+    int64_t age = operations_of(r, slot)[o].age;
+    if (r->core->blur)
+        age += (int64_t)((any_number(age % SPREAD * PATTERN + r->now % PATTERN) >> 32) % (uint64_t)(r->core->blur + 1));
+    ask_as(r, slot, o, age);
 }
 
 /* Those that hoped in the cycle before ask now, beside those that are ready. */
@@ -133,12 +138,22 @@ int is_vain(struct run *r, uint64_t key, int32_t rank)
     return 1;
 }
 
-/* What lost its port to another result asks again in the next cycle. */
+static struct pending *operation_of(struct run *r, uint64_t key)
+{
+    return &operations_of(r, slot_of(key))[key & 255];
+}
+
+/* What lost its port to another result asks again in the next cycle. Who does for long is taken for no older than it
+ * is: else it could keep what it waits for from ever getting a port. */
 void ask_again(struct run *r)
 {
     while (r->vain) {
         uint64_t key = r->in_vain[--r->vain];
-        ask(r, slot_of(key), (int32_t)(key & 255));
+        struct pending *op = operation_of(r, key);
+        if (op->refused++ < PATTERN)
+            ask(r, slot_of(key), (int32_t)(key & 255));
+        else
+            ask_as(r, slot_of(key), (int32_t)(key & 255), op->age + r->core->blur);
     }
 }
 

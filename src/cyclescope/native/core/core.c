@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIGURATION 17 /* numbers ahead of the queues */
+#define CONFIGURATION 18 /* numbers ahead of the queues */
 #define HEAD 9          /* numbers ahead of a template's latencies */
 
 /* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, single ports, writing
  * ports, their patience, whether it is looked ahead, rotating ports, by how many instructions ages are blurred, losing
- * ports, then ports and entries per queue, then ports per cluster. Only where ports are chosen at issue are there
- * announcing ports, which are no writing ones, clusters, blurred ages and losing ports, and single and rotating ones
- * only where they are chosen at dispatch. */
+ * ports, leading ones, then ports and entries per queue, then ports per cluster. Only where ports are chosen at issue
+ * are there announcing ports, which are no writing ones, clusters, blurred ages, losing and leading ports, and single
+ * and rotating ones only where they are chosen at dispatch. */
 EXPORT struct core *core_new(const int64_t *words, int32_t count)
 {
     if (count < CONFIGURATION || words[6] < 1 || words[6] > PORTS || words[7] < 0 ||
@@ -37,6 +37,7 @@ EXPORT struct core *core_new(const int64_t *words, int32_t count)
     core->rotating = core->policy == IDEAL ? 0 : (uint64_t)words[14];
     core->blur = core->policy == IDEAL ? (int32_t)words[15] : 0;
     core->losing = core->policy == IDEAL && !core->in_order ? (uint64_t)words[16] & ~core->writing : 0;
+    core->leading = core->clusters ? (uint64_t)words[17] : 0;
     for (int32_t n = 0; n < core->clusters; n++)
         core->cluster[n] = (uint64_t)words[CONFIGURATION + 2 * core->queues + n];
     for (int32_t q = 0; q < core->queues; q++) {

@@ -67,8 +67,9 @@ struct program {
     int32_t count, operations, link_count, class_count;
     int32_t most_sources, most_targets, most_operations, most_links;
     int fractional; /* whether some port is busy for less than a cycle */
-    uint64_t writing, losing; /* the core's, in ranks */
+    uint64_t writing, losing, leading; /* the core's, in ranks */
     int32_t alone[PORTS]; /* where others are chosen at the start: the class of operations that got such a port */
+    uint8_t *parted; /* per class: whether its ports are of several clusters, and not all of these */
     int32_t *within; /* per class: the first of its classes within clusters, NEVER where it has none */
     int32_t *cluster; /* per class: the cluster that has all of its ports, -1 where none has */
 };
@@ -93,6 +94,7 @@ struct core {
     uint64_t cluster[CLUSTERS]; /* an operation that may use all of these ports gets one of the clusters */
     uint64_t losing; /* ports that are got in vain by what would write a second result in a cycle */
     int32_t blur; /* instructions by which an older operation may be taken for a younger one */
+    uint64_t leading; /* the cluster whose ports come first where operations may use parts of several; 0: they wait */
     struct template **templates;
     int32_t template_count, template_room;
     struct heap heaps[MOST_OPERATIONS];

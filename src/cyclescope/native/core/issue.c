@@ -3,7 +3,6 @@
 #include <string.h>
 
 #define NEAR 5 /* operations more than the least loaded port waits for: ports with as many are left out */
-#define CROWDED 4 /* cycles of dispatch: a cluster in which as many more operations wait than in another gets none */
 
 int has_room(const struct run *r, int32_t queue)
 {
@@ -23,7 +22,7 @@ static int32_t least_loaded(const struct run *r, uint64_t ports)
 }
 
 /* The next port of the class in turn, whether it is loaded or not; NONE where its queue is full. */
-static int32_t in_turn(struct run *r, uint64_t ports, int32_t class)
+int32_t in_turn(struct run *r, uint64_t ports, int32_t class)
 {
     uint64_t above = ports & ~((2ull << r->turn[class]) - 1);
     int32_t port = __builtin_ctzll(above ? above : ports);
@@ -111,7 +110,7 @@ static uint64_t left_of(const struct run *r, uint64_t ports)
 }
 
 /* Whether another unit makes what an operation writes: its port is not chosen with those of others. */
-static int is_brought(const struct run *r, int32_t number)
+int is_brought(const struct run *r, int32_t number)
 {
     const struct operation *what = &r->p->body[r->position].form->operation[number];
     return what->result == BROUGHT;
@@ -141,37 +140,6 @@ static int32_t chosen(struct run *r, int32_t at)
     }
 }
 
-/* Any of the clusters, the less often the more operations waited in it when the cycle began: what is dispatched in the
- * cycle is not counted yet. */
-static int32_t any_cluster(struct run *r, int64_t number)
-{
-    int64_t every = 0, sum = 0, count = r->core->clusters, share[CLUSTERS];
-    if (r->counted_at != r->now)
-        memcpy(r->within_before, r->within, sizeof r->within);
-    r->counted_at = r->now;
-    for (int32_t n = 0; n < count; n++)
-        every += r->within_before[n];
-    for (int32_t n = 0; n < count; n++) {
-        int64_t less = 2 * (every - count * r->within_before[n]) + count * CROWDED * r->core->width / ONE;
-        sum += share[n] = less > 0 ? less : 0;
-    }
-    int64_t chance = (int64_t)((any_number(number) >> 32) % (uint64_t)sum);
-    int32_t cluster = 0;
-    while (chance >= share[cluster])
-        chance -= share[cluster++];
-    return cluster;
-}
-
-/* The class of an operation, within one of the clusters if it may use the ports of all. */
-static int32_t class_of(struct run *r, int32_t at)
-{
-    int32_t class = r->p->classes[at], first = r->p->within[class];
-    if (first == NEVER)
-        return class;
-    int64_t number = r->tail % SPREAD * MOST_OPERATIONS + at - r->p->body[r->position].first_operation;
-    return first + any_cluster(r, number);
-}
-
 /* The least loaded of the ports that write one result in a cycle; 0 where none has room in its queue. */
 static int bind_writing(struct run *r, uint64_t ports, struct pending *op)
 {
@@ -186,6 +154,7 @@ static int bind_writing(struct run *r, uint64_t ports, struct pending *op)
 static int bind_one(struct run *r, int32_t at, struct pending *op)
 {
     op->class = class_of(r, at);
+    op->age = age_of(r, op->class);
     if (r->core->policy == IDEAL && !(r->p->ports[at] & ~r->p->writing))
         return bind_writing(r, r->p->ports[at], op);
     if (r->core->policy == IDEAL)
@@ -227,9 +196,12 @@ int bind_all(struct run *r, int64_t sequence)
             }
             continue;
         }
-        while (o--) {
-            count(r, &ops[o], -1);
+        for (int32_t none = o; o >= 0; o--) {
+            take_back(r, ins->first_operation + o);
             r->turn[r->p->classes[ins->first_operation + o]] = (uint8_t)ops[o].ready;
+            if (o == none)
+                continue;
+            count(r, &ops[o], -1);
             if (ops[o].port == NONE || is_brought(r, o))
                 continue;
             r->got_last[ops[o].port] = before[o];
@@ -317,7 +289,9 @@ static int assign(struct match *m, uint64_t key, uint64_t ports, uint64_t *seen)
 static int is_in_the_way(struct run *r, uint64_t key, int32_t rank)
 {
     const struct instruction *ins = &r->p->body[r->instances[slot_of(key)].index];
-    if (!(r->p->losing >> rank & 1) || takes_result(r, rank, ins->form->operation[key & 255].result))
+    int32_t o = (int32_t)(key & 255), after = ins->form->operation[o].result;
+    if (!(r->p->losing >> rank & 1) ||
+        (r->p->leading ? finds_room(r, ins->first_operation + o, rank, after) : takes_result(r, rank, after)))
         return 0;
     lose(r, key, rank);
     return 1;

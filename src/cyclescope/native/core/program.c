@@ -21,6 +21,7 @@ void program_free(struct program *p)
     free(p->ports);
     free(p->within);
     free(p->cluster);
+    free(p->parted);
 }
 
 static int32_t larger(int32_t a, int32_t b)
@@ -225,21 +226,35 @@ static int divide(struct program *p, const struct core *core)
         for (int32_t n = 0; n < core->clusters; n++)
             p->masks[p->class_count++] = p->masks[c] & ~(all & ~ranked(core->cluster[n], p, core->ports));
     }
+    return 0;
+}
+
+/* The cluster that has all ports of a class among those of clusters. */
+static void place(struct program *p, const struct core *core)
+{
+    uint64_t all = 0;
+    for (int32_t n = 0; n < core->clusters; n++)
+        all |= ranked(core->cluster[n], p, core->ports);
     for (int32_t c = 0; c < p->class_count; c++) {
         p->cluster[c] = -1;
         for (int32_t n = 0; n < core->clusters; n++)
             if (!(p->masks[c] & all & ~ranked(core->cluster[n], p, core->ports)) && p->masks[c] & all)
                 p->cluster[c] = n;
+        p->parted[c] = p->leading && p->cluster[c] < 0 && p->masks[c] && !(p->masks[c] & ~all) && p->masks[c] != all;
     }
-    return 0;
 }
 
-/* Classes of the ports that write one result in a cycle: their operations get them at dispatch. */
+/* Classes of single ports, for operations that get them at dispatch: those that write one result in a cycle, and
+ * those of clusters where operations may use parts of several. */
 static int single_out(struct program *p, const struct core *core)
 {
     p->writing = ranked(core->writing, p, core->ports);
     p->losing = ranked(core->losing, p, core->ports);
-    for (uint64_t left = core->policy == IDEAL ? p->writing : 0; left; left &= left - 1) {
+    p->leading = ranked(core->leading, p, core->ports);
+    uint64_t some = core->policy == IDEAL ? p->writing : 0;
+    for (int32_t n = 0; core->leading && n < core->clusters; n++)
+        some |= ranked(core->cluster[n], p, core->ports);
+    for (uint64_t left = some; left; left &= left - 1) {
         p->alone[__builtin_ctzll(left)] = class_of(p, left & -left);
         if (p->class_count > MOST_OPERATIONS)
             return FAILED_INPUT;
@@ -273,8 +288,9 @@ int program_build(struct program *p, const struct core *core, const int32_t *wor
     p->masks = array(p->operations * (1 + core->clusters) + PORTS, sizeof *p->masks);
     p->ports = array(p->operations, sizeof *p->ports);
     p->within = array(p->operations, sizeof *p->within);
-    p->cluster = array(p->operations * (1 + core->clusters), sizeof *p->cluster);
-    if (!p->classes || !p->masks || !p->ports || !p->within || !p->cluster)
+    p->cluster = array(p->operations * (1 + core->clusters) + PORTS, sizeof *p->cluster);
+    p->parted = array(p->operations * (1 + core->clusters) + PORTS, sizeof *p->parted);
+    if (!p->classes || !p->masks || !p->ports || !p->within || !p->cluster || !p->parted)
         return FAILED_MEMORY;
     if (core->policy == IDEAL)
         rank_ports(p, core, p->port_of);
@@ -284,5 +300,9 @@ int program_build(struct program *p, const struct core *core, const int32_t *wor
     status = classify(p, core);
     if (!status)
         status = divide(p, core);
-    return status ? status : single_out(p, core);
+    if (!status)
+        status = single_out(p, core);
+    if (!status)
+        place(p, core);
+    return status;
 }

@@ -90,6 +90,7 @@ static void enter(struct run *r, const struct template *form)
     }
     r->refused_at = NONE;
     connect(r, sequence);
+    r->dispatched += form->slots;
     r->position = r->position + 1 < r->p->count ? r->position + 1 : 0;
     r->remaining = NONE;
     r->active = 1;

@@ -22,6 +22,7 @@ struct instance {
 struct pending {
     int64_t ready; /* cycle in which it could issue */
     int64_t issued; /* cycle, or NONE */
+    int64_t age; /* of which the least is the oldest */
     int32_t waits;  /* links that it still waits for */
     int32_t class;  /* of ports, within its cluster where it has one */
     int32_t early;  /* HOPING, ASKING or LATER: its sources were announced and are not there, else 0 */
@@ -45,6 +46,7 @@ struct arrival {
     int64_t at, late;
 };
 
+#define RESULTS 64 /* cycles ahead that a port knows when it writes: one that comes later finds room */
 #define SPREAD 1024 /* instructions after which operations go to the same clusters again */
 #define PATTERN 64 /* cycles after which what looks like chance comes again, so that loops get periodic */
 
@@ -78,6 +80,12 @@ struct run {
     struct last {
         int64_t at, by; /* one more than the cycle, and the instruction */
     } last[PORTS]; /* single: who each got its last operation of */
+    int64_t ordered[CLUSTERS]; /* operations that each part got so far */
+    int64_t dispatched;        /* slots */
+    int32_t dealt[MOST_OPERATIONS];    /* per class: operations that were dealt ports in a cycle of dispatch */
+    int64_t dealt_in[MOST_OPERATIONS]; /* which one that is */
+    uint64_t taken[CLUSTERS]; /* cycles from `taken_from` on in which each part has no room for a result, as a set */
+    int64_t taken_from[CLUSTERS];
     int32_t bound, got[PORTS], got_last[PORTS]; /* even: operations bound, those of each port, and its last one */
     int32_t failed, active;
     int32_t asking, vain, hopes; /* entries of the lists below */
@@ -156,6 +164,15 @@ int bind_all(struct run *r, int64_t sequence);
 void start(struct run *r, uint64_t key, int32_t rank);
 void issue(struct run *r);
 int64_t next_port(const struct run *r);
+int32_t in_turn(struct run *r, uint64_t ports, int32_t class);
+int is_brought(const struct run *r, int32_t number);
+
+/* parts.c: ports in parts */
+int32_t class_of(struct run *r, int32_t at);
+void take_back(struct run *r, int32_t at);
+int64_t age_of(struct run *r, int32_t class);
+uint64_t taken_of(const struct run *r, int32_t part);
+int finds_room(struct run *r, int32_t at, int32_t rank, int32_t after);
 
 /* ahead.c: single ports for what follows in a cycle */
 uint64_t leaving(const struct run *r, uint64_t ports, int32_t number);

@@ -81,6 +81,16 @@ static uint64_t mix_turns(uint64_t hash, const struct run *r)
     return hash;
 }
 
+/* What the parts of ports are about to do. */
+static uint64_t mix_parts(uint64_t hash, const struct run *r)
+{
+    for (int32_t n = 0; n < r->core->clusters; n++)
+        hash = mix(mix(hash, r->ordered[n] % SPREAD), (int64_t)taken_of(r, n));
+    for (int32_t c = 0; r->p->leading && c < r->p->class_count; c++)
+        hash = mix(mix(hash, r->dealt[c]), r->turn[c]);
+    return r->p->leading ? mix(hash, r->dispatched % r->core->width) : hash;
+}
+
 /* Equal for equal states, whenever they occur. */
 uint64_t fingerprint(struct run *r)
 {
@@ -101,6 +111,8 @@ uint64_t fingerprint(struct run *r)
         hash = mix_turns(hash, r);
     if (r->core->clusters || r->core->blur)
         hash = mix(hash, r->tail % SPREAD);
+    if (r->core->clusters)
+        hash = mix_parts(hash, r);
     if (r->core->blur)
         hash = mix(hash, r->now % PATTERN);
     for (int64_t sequence = r->head; sequence < r->tail; sequence++) {

@@ -1,8 +1,6 @@
 /* Ports that write one result in a cycle: what would write a second one waits. */
 #include "run.h"
 
-#define RESULTS 64 /* cycles ahead that a port knows when it writes: one that comes later finds room */
-
 /* Whether a port can write the result of an operation that starts now; then it will. */
 int takes_result(struct run *r, int32_t port, int32_t after)
 {

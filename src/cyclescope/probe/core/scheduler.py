@@ -114,6 +114,14 @@ _ROUNDS: tuple[tuple[tuple[str, str], ...], ...] = (
             (*4 * (_SLOW,), *4 * (_SHIFT_MAKE,)),
         )
     ),
+    *(  # which of their ports get those that can use some of several parts of all
+        (
+            *zip(many * (_SLOW,), "ab", strict=False),
+            *zip(3 * (_SHIFT_MAKE,), "cde", strict=True),
+            *zip((5 - many) * (VECTOR_ADDED,), ("ha", "hb", "hc", "hd"), strict=False),
+        )
+        for many in (1, 2)
+    ),
     *(  # the same of operations with the ports of shifts
         ((MADE_LATE, "a"), *zip(many, "bcdef", strict=False))
         for many in (
