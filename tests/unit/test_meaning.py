@@ -202,7 +202,7 @@ def test_meanings_of_one_subject_have_different_words():
 def test_a_remark_is_its_meaning_with_values():
     why = withheld(Timing.FASTER_THAN_NOP.of(0.1))
     assert why.meaning is Timing.WITHHELD
-    assert why.text == "withheld: 0.100 cycles is faster than a NOP"
+    assert why.text == "withheld: 0.100 cycles is faster than a NOP and than an addition"
     assert cause_of(why) is Cause.WITHHELD
     assert cause_of(Timing.AVERAGE.of()) is Cause.NONE
     assert (bool(NOTHING), NOTHING.text, cause_of(NOTHING)) == (False, "", Cause.NONE)

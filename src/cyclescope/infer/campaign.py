@@ -33,7 +33,7 @@ from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import PART, Readout
 from cyclescope.infer.refute.refutation import Refutation
 from cyclescope.infer.timing.latency_system import LinkLatency
-from cyclescope.infer.timing.link_chains import LinkChains, fastest, solve_links
+from cyclescope.infer.timing.link_chains import LinkChains, fastest, plain_sequences, solve_links
 from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.timing.throttling import ThrottledChains
@@ -305,7 +305,7 @@ class Campaign:
         """Latencies of the links, measured unless the store has them, undisturbed."""
         stored = stored_links(self.store)
         whole = bool(stored) and len(stored) == len(self.store.links())
-        experiments = self.planner().link_experiments()
+        experiments = [*self.planner().link_experiments(), *plain_sequences(self.planner(), self._executes)]
         doubtful = disturbed(self.store, {e.form for e in experiments}, LINK).keys
         if whole and not doubtful:
             return stored

@@ -8,7 +8,7 @@ import msgspec
 
 from cyclescope.kernel.instruction import Instruction
 
-NOP = "nop"  # no link: a sequence of NOPs, than which no instruction is faster
+NOP, PLAIN = "nop", "plain"  # no links: sequences of what runs as often as anything does
 TRANSFER = "transfer.r>v"  # a move to a vector register alone, without restoring the value
 SPACED = " spaced"  # ends the name of a chain through memory with other instructions on its way
 LINK_SPACING = (

@@ -37,7 +37,7 @@ class Timing(Meaning):
     NO_CYCLES = "emulated: an emulator's cycles mean nothing"
 
     WITHHELD = "withheld: {}"
-    FASTER_THAN_NOP = "{:.3f} cycles is faster than a NOP"
+    FASTER_THAN_NOP = "{:.3f} cycles is faster than a NOP and than an addition"
     AGAINST_LAW = "{:.2f} cycles breaks the law that a latency is at least 1"
     BACK_SOONER = (
         "its chain takes {:.2f} cycles less than the way back through memory alone: "

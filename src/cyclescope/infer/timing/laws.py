@@ -1,8 +1,8 @@
 """What needs a second look: values that break a law, or that another kernel may show better.
 
-The laws: a latency is at least a cycle unless the chain is shown to be cut; nothing is faster than a
-NOP; pairs of the same kind take the same time, and so do forms that differ in width alone, or the second look
-has to find the difference again.
+The laws: a latency is at least a cycle unless the chain is shown to be cut; nothing is faster than a NOP or a
+simple instruction; pairs of the same kind take the same time, and so do forms that differ in width alone, or
+the second look has to find the difference again.
 """
 
 from __future__ import annotations

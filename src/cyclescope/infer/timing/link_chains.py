@@ -18,8 +18,13 @@ from cyclescope.infer.timing.latency_system import (
 )
 from cyclescope.infer.timing.results import ABOVE, BELOW, HALF, LESS, MOVED, TOLERANCE
 from cyclescope.isa.registry import instruction_set
-from cyclescope.kernel.cycle import LINK_SPACING, NOP, SPACED
-from cyclescope.measure.plan import LINK, Experiment, Key
+from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.kernel.cycle import LINK_SPACING, NOP, PLAIN, SPACED
+from cyclescope.kernel.dialect import Executes
+from cyclescope.kernel.kernel import CANARY, FAST
+from cyclescope.kernel.stream import LENGTHS
+from cyclescope.measure.front_end import GENERAL
+from cyclescope.measure.plan import LINK, Experiment, Key, Planner
 from cyclescope.measure.record import FROM_BEST, STABLE, UNSTABLE, Record
 from cyclescope.measure.sampling import DISAGREE, PASSING, Measurement, Sampler
 
@@ -150,13 +155,29 @@ def _measurement(record: Record) -> Measurement:
     return Measurement(record.cycles, record.spread, record.verdict, 0, 0, (), error=record.error)
 
 
+def plain_sequences(planner: Planner, executes: Executes) -> list[Experiment]:
+    """Independent instances of the first simple instruction that the CPU executes: NOPs are slow on some."""
+    names = instruction_set(planner.table.isa).roles.simple.get(GENERAL, ())
+    form = next((planner.table[n] for n in names if n in planner.table and executes(planner.table[n])), None)
+    if form is None:
+        return []
+    try:
+        kernel = planner.instances(form, LENGTHS[0]).kernel
+    except Unmeasurable:
+        return []
+    kernel = msgspec.structs.replace(kernel, flags=CANARY | FAST)
+    return [Experiment(PLAIN, LINK, "", "", "", kernel, len(kernel.body))]
+
+
 def fastest(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, LinkLatency]:
-    """Cycles per NOP, under the key NOP."""
-    measured = next(((e, m) for e, m in settled if e.form == NOP), None)
-    if measured is None or not measured[1].usable:
-        return {}
-    value = measured[1].cycles / measured[0].count
-    return {NOP: LinkLatency(value, value, value)}
+    """Cycles per NOP and per simple instruction, under their keys."""
+    usable = {e.form: m.cycles / e.count for e, m in settled if e.form in (NOP, PLAIN) and m.usable}
+    return {name: LinkLatency(value, value, value) for name, value in usable.items()}
+
+
+def least_lawful(links: Mapping[str, LinkLatency]) -> float:
+    """Cycles that no instruction takes less than: those of what is as fast as any, but for errors."""
+    return LESS * min((links[name].value for name in (NOP, PLAIN) if name in links), default=0.0)
 
 
 def solve_links(

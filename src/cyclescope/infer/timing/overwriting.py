@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
+from cyclescope.infer.timing.link_chains import least_lawful
 from cyclescope.infer.timing.results import (
     EXACT,
     HALF,
@@ -29,7 +30,6 @@ from cyclescope.infer.timing.results import (
     without_value,
 )
 from cyclescope.isa.dataflow import Pair, is_old
-from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import kind_of
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.record import ERRORS, FAILED, NOISY, STABLE, Record
@@ -78,8 +78,7 @@ def output_latency(
     if Kind.KEPT not in usable:
         reason = pair.excluded or missing() or first_error(records) or UNMEASURED
         return without_value((source, target), reason)
-    floor = links.get(NOP)
-    if floor is not None and usable[Kind.KEPT].per_instance < LESS * floor.value:
+    if usable[Kind.KEPT].per_instance < least_lawful(links):
         return without_value(
             (source, target), withheld(Timing.FASTER_THAN_NOP.of(usable[Kind.KEPT].per_instance))
         )

@@ -11,6 +11,7 @@ import msgspec
 
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.laws import is_of_ports, is_uneven, waits_for_its_own
+from cyclescope.infer.timing.link_chains import least_lawful
 from cyclescope.infer.timing.results import (
     AGREED,
     EXACT,
@@ -29,7 +30,6 @@ from cyclescope.infer.timing.results import (
 from cyclescope.isa.dataflow import is_in_memory
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set, streams_out
-from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import MANY_BASES
 from cyclescope.kernel.variant import ASIDE, INDEPENDENT, SPEEDS, Kind
 from cyclescope.measure.record import ERRORS, FAILED, NOISY, STABLE, UNSTABLE, Record
@@ -151,9 +151,8 @@ class ThroughputBuilder:
         return near and all(r.verdict == STABLE for r in longest)
 
     def _breaks_law(self, best: Record) -> bool:
-        """Whether a throughput is less than that of a NOP."""
-        floor = self.links.get(NOP)
-        return floor is not None and best.per_instance < LESS * floor.value
+        """Whether a throughput is less than that of a NOP, or of what else is as fast as any."""
+        return best.per_instance < least_lawful(self.links)
 
     def _best(self, main: Sequence[Record]) -> Record:
         """The least value that stands: a stable one, or one that a second sequence agrees with.
@@ -185,10 +184,9 @@ class ThroughputBuilder:
         if self._streams_out:
             return best
         limit, every = best.per_instance / AGREED, (*main, *self._own_chains())
-        nop = self.links.get(NOP)
-        least_lawful = 0.0 if nop is None else LESS * nop.value
+        lawful = least_lawful(self.links)
         rounds = sorted((cycles / r.count, number) for number, r in enumerate(every) for cycles in r.rounds)
-        fast = [one for one in rounds if least_lawful < one[0] < limit]
+        fast = [one for one in rounds if lawful < one[0] < limit]
         for first, (least, _) in enumerate(fast):
             state = [one for one in fast[first:] if one[0] < AGREED * least]
             ((number, again),) = Counter(number for _, number in state).most_common(1)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
+from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.laws import is_through_memory, may_be_delayed
+from cyclescope.infer.timing.link_chains import least_lawful, plain_sequences
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.infer.timing.second_looks import latency_questions
 from cyclescope.isa.dataflow import overwritten, pairs
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.cycle import NOP, PLAIN
 from cyclescope.kernel.variant import Kind, variant_of
 from cyclescope.measure.plan import Planner
+from cyclescope.measure.store import Store
+from cyclescope.session.machines import load_model
 
 
 def latency(value, kind=EXACT, **fields):
@@ -71,3 +80,29 @@ def test_what_is_asked_of_some_pairs_is_what_is_asked_of_them_among_all(form):
         ends = (one.source, one.target)
         some = [*planner.latency(form, only=[ends]), *latency_questions(planner, form, timing, only=[ends])]
         assert some == [experiment for experiment in asked if (experiment.source, experiment.target) == ends]
+
+
+def test_what_is_faster_than_a_nop_has_a_throughput(tmp_path):
+    """The core issues three additions a cycle and one NOP: most of its forms had no throughput."""
+    machine = load_model("cortex-a510")
+    table = load_table(machine.isa)
+    forms = [table[name] for name in ("ADDXri", "FADDDrr", "HINT")]
+    with closing(Store(tmp_path / "store.sqlite", machine.name, isa=machine.isa)) as store:
+        campaign = Campaign(table, SimulatedBackend(machine), store)
+        campaign.run(Request(tuple(forms)), {})
+        found = [timing.throughput.value for timing in campaign.results(forms)]
+    assert found == pytest.approx([1 / 3, 1 / 2, 1], abs=0.01)
+
+
+@pytest.mark.parametrize(("nop", "plain"), [(1.0, 0.5), (0.5, 1.0), (0.5, None), (None, 0.5)])
+def test_nothing_is_faster_than_the_faster_of_both(nop, plain):
+    known = {NOP: nop, PLAIN: plain}
+    links = {name: LinkLatency(cycles, cycles, cycles) for name, cycles in known.items() if cycles}
+    assert 0.25 < least_lawful(links) < 0.5
+    assert least_lawful({}) == 0
+
+
+def test_a_cpu_without_simple_instructions_has_nops_alone():
+    planner = Planner(load_table("x86-64"), lambda form: True)
+    assert len(plain_sequences(planner, lambda form: True)) == 1
+    assert plain_sequences(planner, lambda form: False) == []
