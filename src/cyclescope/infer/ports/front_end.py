@@ -144,6 +144,8 @@ class FrontEndFacts:
     @cached_property
     def narrow(self) -> Narrow | None:
         """Of which instructions a cycle takes fewer than it has slots."""
+        if not self._narrow:
+            return None
         return narrow_of(self.width, self._narrow, self.table, self._eliminated)
 
     @cached_property
