@@ -42,7 +42,7 @@ from cyclescope.session.machines import load_model
 from cyclescope.simulate.cost import cost_of
 from cyclescope.simulate.draw import draw_machine
 from cyclescope.simulate.features import with_narrow_units
-from cyclescope.simulate.front_end import PLAIN, FrontEnd
+from cyclescope.simulate.front_end import FEATURELESS, FrontEnd
 
 IN_ORDER = ("cortex-a510", "spacemit-x60")
 MACHINES = (
@@ -92,7 +92,7 @@ def measure(
     noise: Noise,
     file: Path,
     counters: bool = False,
-    front_end: FrontEnd = PLAIN,
+    front_end: FrontEnd = FEATURELESS,
 ) -> Store:
     """A store with the port experiments of some forms on a simulated machine, with mixes of a fixed seed."""
     store = Store(file, machine.name)
@@ -212,7 +212,7 @@ def compare(
     forms: Sequence[InstructionForm],
     noise: Noise,
     counters: bool = False,
-    front_end: FrontEnd = PLAIN,
+    front_end: FrontEnd = FEATURELESS,
 ) -> tuple[Comparison, list[Verdict], float]:
     """Run a machine through measuring and inference; with the seconds it took."""
     start = time.monotonic()
@@ -301,11 +301,11 @@ def core_named(name: str) -> tuple[MachineModel, FrontEnd]:
     own beside another one, or behind what works on registers.
     """
     if not name.startswith("drawn:"):
-        return load_model(name), PLAIN
+        return load_model(name), FEATURELESS
     seed, forms = int(name[6:]), list(load_table("x86-64"))
     draw, machine = random.Random(f"core {seed}"), draw_machine(seed, forms)
     narrow, trails = draw.random() < OFTEN, draw.random() < OFTEN**2
-    front_end = FrontEnd(pairs=True, trails=True) if trails else PLAIN
+    front_end = FrontEnd(pairs=True, trails=True) if trails else FEATURELESS
     return with_narrow_units(machine, forms) if narrow else machine, front_end
 
 

@@ -24,7 +24,7 @@ from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.model.library import sound
 from cyclescope.model.machine import IDEAL, MachineModel
 from cyclescope.simulate.engine import Steady
-from cyclescope.simulate.front_end import PLAIN, FrontEnd
+from cyclescope.simulate.front_end import FEATURELESS, FrontEnd
 from cyclescope.simulate.passing import WAITING, Passing
 from cyclescope.simulate.simulator import Simulator
 
@@ -70,7 +70,7 @@ class SimulatedBackend:
         noise: Noise = QUIET,
         counters: bool = False,
         loops: Loops | None = None,
-        front_end: FrontEnd = PLAIN,
+        front_end: FrontEnd = FEATURELESS,
         passing: Passing = WAITING,
     ) -> None:
         self.machine = sound(machine)

@@ -79,7 +79,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
             yield f"{self.fetch:g} bytes per cycle"
 
 
-PLAIN = FrontEnd()
+FEATURELESS = FrontEnd()
 
 
 def _is_fused(first: Instruction, second: Instruction) -> bool:

@@ -35,7 +35,7 @@ from cyclescope.simulate.engine import (
     Trace,
 )
 from cyclescope.simulate.fixed_width import FixedWidth, OperandValues
-from cyclescope.simulate.front_end import PLAIN, FrontEnd
+from cyclescope.simulate.front_end import FEATURELESS, FrontEnd
 from cyclescope.simulate.passing import WAITING, PassedAccess, Passing
 from cyclescope.simulate.step import NOWHERE, EngineAccess, EngineStep
 from cyclescope.simulate.units import Units
@@ -59,7 +59,7 @@ class Simulator:
         self,
         machine: MachineModel,
         policy: str = IDEAL,
-        front_end: FrontEnd = PLAIN,
+        front_end: FrontEnd = FEATURELESS,
         passing: Passing = WAITING,
     ) -> None:
         self.machine = machine
@@ -94,7 +94,7 @@ class Simulator:
             if found.cycles <= _AS_DELIVERED * sum(slots) / self.machine.core.width:
                 return found
         found = self.engine.run(self.body(instructions, state))
-        if self.front_end == PLAIN:
+        if self.front_end == FEATURELESS:
             return found
         taken = list(path(instructions, self.machine.isa))
         least = self.front_end.cycles(taken, self._slots_of(taken), self.machine.core.width)

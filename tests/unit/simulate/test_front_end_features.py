@@ -11,7 +11,7 @@ from cyclescope.model.machine import Writeback
 from cyclescope.simulate.draw import draw_machine
 from cyclescope.simulate.engine import Engine
 from cyclescope.simulate.features import with_drawn_scheduler
-from cyclescope.simulate.front_end import PLAIN, FrontEnd
+from cyclescope.simulate.front_end import FEATURELESS, FrontEnd
 from cyclescope.simulate.simulator import Simulator
 
 WIDTH = 4
@@ -31,13 +31,13 @@ def cycles(machine, table, front_end, *instructions):
 
 def test_two_nops_share_a_slot(machine, table):
     run = [(NOP,)] * 24
-    assert cycles(machine, table, PLAIN, *run) == 6
+    assert cycles(machine, table, FEATURELESS, *run) == 6
     assert cycles(machine, table, FrontEnd(pairs=True), *run) == 3
 
 
 def test_a_nop_alone_has_a_slot_of_its_own(machine, table):
     run = [(NOP,), (MOVE, 1, 2)] * 12
-    assert cycles(machine, table, FrontEnd(pairs=True), *run) == cycles(machine, table, PLAIN, *run)
+    assert cycles(machine, table, FrontEnd(pairs=True), *run) == cycles(machine, table, FEATURELESS, *run)
 
 
 def test_a_nop_trails_what_works_on_no_vectors(table):
@@ -47,7 +47,7 @@ def test_a_nop_trails_what_works_on_no_vectors(table):
     assert FrontEnd(trails=True, pairs=True).shared([*run, last]) == [False, True, False, True]
     assert trails.shared([Instruction(table["MOV (R64, M64)"]), last]) == [False, True]
     assert trails.shared([Instruction(table["PADDD (XMM, XMM)"]), last]) == [False, False]
-    assert PLAIN.shared([first, last]) == [False, False]
+    assert FEATURELESS.shared([first, last]) == [False, False]
 
 
 def test_a_move_is_one_with_what_works_on_its_target(table):
@@ -61,7 +61,7 @@ def test_a_move_is_one_with_what_works_on_its_target(table):
     between = [move, Instruction(table[NOP]), Instruction(table[ADD], tuple(on_target))]
     assert fuses.shared(between) == [False] * 3
     assert fuses.shared([move, Instruction(table[IMUL], tuple(on_target))]) == [False, False]
-    assert PLAIN.shared([move, Instruction(table[ADD], tuple(on_target))]) == [False, False]
+    assert FEATURELESS.shared([move, Instruction(table[ADD], tuple(on_target))]) == [False, False]
 
 
 def test_code_arrives_so_many_bytes_a_cycle(machine, table):
@@ -73,11 +73,11 @@ def test_code_arrives_so_many_bytes_a_cycle(machine, table):
 def test_what_is_not_divided_leaves_slots_empty():
     whole = FrontEnd(whole=True)
     assert whole.cycles((), [1.0, 1.0, 1.0, 2.0], 4) == pytest.approx(4 / 3)  # one of 16 stays empty
-    assert PLAIN.cycles((), [1.0, 1.0, 1.0, 2.0], 4) == 0
+    assert FEATURELESS.cycles((), [1.0, 1.0, 1.0, 2.0], 4) == 0
 
 
 def test_it_says_what_it_does():
-    assert list(PLAIN.features) == []
+    assert list(FEATURELESS.features) == []
     assert list(FrontEnd(True, True, True, True, 16.0).features) == [
         "pairs NOPs", "NOPs trail", "fuses moves", "divides nothing", "16 bytes per cycle",
     ]  # fmt: skip
@@ -100,8 +100,8 @@ def test_a_scheduler_that_the_front_end_keeps_empty_shortens_what_waits_for_it(m
         (int(true) * WIDTH, int(true) + 1 / WIDTH),  # the front end alone
     ):
         body = [chain, *[(NOP,)] * nops]
-        assert cycles(with_room, table, PLAIN, *body) == pytest.approx(taken, rel=0.002)
-        assert cycles(machine, table, PLAIN, *body) == pytest.approx(max(true, taken), rel=0.002)
+        assert cycles(with_room, table, FEATURELESS, *body) == pytest.approx(taken, rel=0.002)
+        assert cycles(machine, table, FEATURELESS, *body) == pytest.approx(max(true, taken), rel=0.002)
 
 
 @pytest.mark.parametrize(("name", "writeback", "times"), [(IMUL, None, 2), (ADD, None, 1), (ADD, (0,), 2)])
@@ -114,5 +114,5 @@ def test_code_that_room_in_the_scheduler_changes_nothing_of_is_simulated_once(
     roomy = with_drawn_scheduler(machine, [table[IMUL]], 1, share=1.0)
     written = Writeback(writeback, 2) if writeback else None
     roomy = msgspec.structs.replace(roomy, core=msgspec.structs.replace(roomy.core, writeback=written))
-    cycles(roomy, table, PLAIN, (name, 1, 2))
+    cycles(roomy, table, FEATURELESS, (name, 1, 2))
     assert len(taken) == times
