@@ -15,7 +15,7 @@ from itertools import combinations
 
 import msgspec
 
-from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, UsageError
+from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.infer.copies import by_copies, possible_copies
 from cyclescope.isa.table import Table
 from cyclescope.kernel.kernel import Kernel
@@ -91,6 +91,7 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
 
     A reading that is less sure than predictions are tells nothing: beside neighbours all take longer.
     Where none is plainly likelier than ports that are chosen when operations start, nothing is said.
+    Raises BackendUnavailable where there is no simulated core.
     """
     sure = {f.subject: f for f in facts if f.probe == SCHEDULER and _is_sure(f)}
     vectors = {subject: sure.pop(subject) for subject, _ in vector_cases(table.isa) if subject in sure}
@@ -117,7 +118,7 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
         if dealt is not None and dealt.binding == IDEAL:
             return with_evenness(dealt, machine, vectors, table)
         return dealt or (found if told else NOT_TOLD)
-    except (BackendUnavailable, UnsupportedInstruction, UsageError):
+    except (UnsupportedInstruction, UsageError):
         return NOT_TOLD
 
 

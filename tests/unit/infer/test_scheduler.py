@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.errors import BackendUnavailable
 from cyclescope.infer import scheduler
 from cyclescope.infer.scheduler import (
     NOT_TOLD,
@@ -382,3 +383,14 @@ def test_no_way_predicts_the_same_kernels_twice(skylake, table, monkeypatch):
     monkeypatch.setattr(scheduler, "predicted", lambda *asked: tried.append(asked[2:]) or predicted(*asked))
     assert scheduling_of(skylake, facts, table).binding == GROUPED
     assert len(tried) == len(set(tried)) > len(BINDINGS)
+
+
+def test_without_a_simulated_core_it_is_said_that_there_is_none(skylake, table, monkeypatch):
+    def none(*_):
+        raise BackendUnavailable("the simulated core is missing")
+
+    facts = read(skylake, table, GROUPED)
+    monkeypatch.setattr(scheduler, "possible_copies", lambda: 0)
+    monkeypatch.setattr(scheduler, "predicted", none)
+    with pytest.raises(BackendUnavailable):
+        scheduling_of(skylake, facts, table)
