@@ -78,7 +78,8 @@ class Wakeup(msgspec.Struct, frozen=True, omit_defaults=True):
     port, not when they get one: a reader that is woken up too early takes a port in vain. `clusters` are
     parts of these ports; an operation that may use all of them is given one part at dispatch, the less
     often the more wait there. There are none where the scheduler is not divided. The oldest operations start
-    first, but for `blur` operations of the same part by which one may be taken for younger than it is.
+    first, but for `blur` instructions, or operations of the same part where one of these is leading, by which
+    one may be taken for younger than it is.
     `one_result` says that each port writes one result in a cycle: what would write another one has got it in
     vain. Operations that may use ports of several parts, and not all, get one at dispatch where there is a
     `leading` part: each cycle gives its ports first, then the others, one to each operation. What is made on

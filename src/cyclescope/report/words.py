@@ -186,7 +186,8 @@ def wakeup_text(wakeup: Wakeup, names: Sequence[str]) -> str:
     """How results are announced, and on which ports."""
     where = " or ".join(port_set(some, names) for some in wakeup.clusters or (wakeup.ports,))
     parts = f", each operation in one of {where}" if wakeup.clusters else f" on {where}"
-    oldest = f"; which is the oldest is known to {wakeup.blur} operations" if wakeup.blur else ""
+    unit = "operations" if wakeup.leading else "instructions"
+    oldest = f"; which is the oldest is known to {wakeup.blur} {unit}" if wakeup.blur else ""
     lost = "; a port is lost to what would write a second result in a cycle" if wakeup.one_result else ""
     first = port_set(wakeup.leading, names)
     dealt = f"; what may use some of several gets those of {first} first" if wakeup.leading else ""

@@ -72,10 +72,10 @@ class Layout(msgspec.Struct, frozen=True):
     result: while an operation would write another one, younger ones start before it in `patience` cycles; if
     these are negative, it waits for none. `ahead` says that single ports are chosen so that most of a cycle's
     next operations find one, too. The `rotating` ports take operations in turn, however many each of them
-    got. By up to `blur` operations of its cluster an older one may be taken for a younger one. Each of the
-    `losing` ports writes one result in a cycle: what would write another one has got it in vain, where ports
-    are chosen at the start. What may use ports of several clusters, not all, is dealt those of the `leading`
-    one first, if there is one.
+    got. By up to `blur` instructions, of its cluster where one is leading, an older operation may be taken
+    for a younger one. Each of the `losing` ports writes one result in a cycle: what would write another one
+    has got it in vain, where ports are chosen at the start. What may use ports of several clusters, not all,
+    is dealt those of the `leading` one first, if there is one.
     """
 
     width: float
