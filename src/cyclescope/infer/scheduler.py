@@ -9,14 +9,20 @@ ports. The likelihood of the readings chooses.
 from __future__ import annotations
 
 import math
+import os
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import combinations
+from queue import Empty, SimpleQueue
+from statistics import fmean
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from cyclescope.errors import UnsupportedInstruction, UsageError
-from cyclescope.infer.copies import by_copies, possible_copies
+from cyclescope.infer.copies import MOST_COPIES
 from cyclescope.isa.table import Table
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.model import limits
@@ -34,6 +40,9 @@ from cyclescope.probe.core.scheduler import (
     vector_cases,
 )
 from cyclescope.probe.question import Point
+
+if TYPE_CHECKING:
+    from cyclescope.simulate.simulator import Simulator
 
 _FAR = 8.0  # nats: readings that no way comes near tell of something else
 _CLEAR = 3.0  # nats by which a way has to be likelier than ports chosen at the start: odds of 20 : 1
@@ -63,27 +72,67 @@ class Scheduling(msgspec.Struct, frozen=True):
 
 NOT_TOLD = Scheduling("")
 
-Made = dict[Scheduling, dict[str, float]]  # cycles of the probe's kernels, by way
 
+class Predictions:
+    """What ways predict of the kernels of a probe, in cycles, each kernel when it is asked for.
 
-def predicted(
-    machine: MachineModel, table: Table, way: Scheduling, cases: Cases = scheduler_cases
-) -> dict[str, float]:
-    """Cycles of the probe's kernels by subject, as far as the model knows their instructions."""
-    from cyclescope.simulate.simulator import Simulator  # loads the engine
+    The engine is no Python: threads run kernels of a way at once, each on a simulator of its own.
+    """
 
-    simulator = Simulator(msgspec.structs.replace(machine, core=way.of(machine.core)), way.binding)
-    found: dict[str, float] = {}
-    for subject, kernel in _kernels(table, cases):
-        if all(simulator.knows(one.form) for one in kernel.body):
-            found[subject] = simulator.run(kernel.body, kernel.state).cycles
-    return found
+    def __init__(self, machine: MachineModel, table: Table, cases: Cases = scheduler_cases) -> None:
+        from cyclescope.simulate.cost import cost_of
+        from cyclescope.simulate.units import Forms
 
+        assembler = Assembler(table)
+        every = {subject: assembler.kernel(p.lines, p.flags) for subject, p in cases(table.isa)}
+        known = {s: k for s, k in every.items() if all(cost_of(machine, one.form) for one in k.body)}
+        self.kernels: Mapping[str, Kernel] = known  # whose instructions the model has
+        self.made: dict[Scheduling, dict[str, float]] = {}
+        self._machine, self._forms = machine, Forms(machine.forms)
+        self._threads = min(len(os.sched_getaffinity(0)), 1 + MOST_COPIES)
+        self._simulators: dict[Scheduling, list[Simulator]] = {}
 
-@lru_cache(maxsize=2)  # of two kinds of cases, by all ways
-def _kernels(table: Table, cases: Cases) -> list[tuple[str, Kernel]]:
-    assembler = Assembler(table)
-    return [(subject, assembler.kernel(point.lines, point.flags)) for subject, point in cases(table.isa)]
+    @property
+    def at_once(self) -> int:
+        """Kernels by which no thread has nothing to do for long."""
+        return 1 if self._threads == 1 else 2 * self._threads
+
+    def of(self, way: Scheduling) -> Mapping[str, float]:
+        """What a way was asked for by now."""
+        return self.made.get(way, {})
+
+    def add(self, way: Scheduling, subjects: Iterable[str]) -> None:
+        """Predict those that were not. Raises UnsupportedInstruction, UsageError, BackendUnavailable."""
+        made, left = self.made.setdefault(way, {}), SimpleQueue[str]()
+        for subject in subjects:
+            if subject not in made:
+                left.put(subject)
+        if left.empty():
+            return
+
+        def run(simulator: Simulator) -> None:
+            with suppress(Empty):
+                while True:
+                    subject = left.get_nowait()
+                    kernel = self.kernels[subject]
+                    made[subject] = simulator.run(kernel.body, kernel.state).cycles
+
+        simulators = self._simulators_of(way)[: left.qsize()]
+        if len(simulators) > 1:
+            with ThreadPoolExecutor(len(simulators)) as pool:
+                deque(pool.map(run, simulators), 0)
+        else:
+            run(simulators[0])
+
+    def _simulators_of(self, way: Scheduling) -> list[Simulator]:
+        from cyclescope.simulate.simulator import Simulator  # loads the engine
+
+        if way not in self._simulators:
+            machine = msgspec.structs.replace(self._machine, core=way.of(self._machine.core))
+            self._simulators[way] = [
+                Simulator(machine, way.binding, told=self._forms) for _ in range(self._threads)
+            ]
+        return self._simulators[way]
 
 
 def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) -> Scheduling:
@@ -97,24 +146,24 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
     vectors = {subject: sure.pop(subject) for subject, _ in vector_cases(table.isa) if subject in sure}
     if len(sure) < _FEWEST or not machine.ports:
         return NOT_TOLD
-    made: Made = {}
     try:
+        made = Predictions(machine, table)
         early = {subject: fact for subject, fact in sure.items() if not subject.startswith(MADE_LATE)}
-        told = _likeliest(machine, early, table, ways(machine, table.isa), made)
+        told = _likeliest(made, early, ways(machine, table.isa))
         found = told or Scheduling(IDEAL)
         for others in 2 * (with_blur, with_clusters):  # each hides what the other is
             tried = others(found, machine)
-            found = _likeliest(machine, early, table, tried, made) or tried[0]
-        found = _likeliest(machine, sure, table, [found, *with_one_result(found)], made) or found
+            found = _likeliest(made, early, tried) or tried[0]
+        found = _likeliest(made, sure, [found, *with_one_result(found)]) or found
         leading = [way for one in with_leading(found) for way in with_blur(one, machine)]
-        found = _likeliest(machine, sure, table, [found, *leading], made) or found
+        found = _likeliest(made, sure, [found, *leading]) or found
         writing = [found, *with_writeback(found, _of_additions(machine, table.isa))]
-        found = _likeliest(machine, sure, table, writing, made) or found
-        found = _likeliest(machine, sure, table, [found, *with_crossing(found)], made) or found
+        found = _likeliest(made, sure, writing) or found
+        found = _likeliest(made, sure, [found, *with_crossing(found)]) or found
         if len(vectors) < _FEWEST:
             return found if told else NOT_TOLD
         turns = [found, *with_turns(found, machine, table.isa), *with_dealt(found, machine, table.isa)]
-        dealt = _likeliest(machine, vectors, table, turns, {}, vector_cases)
+        dealt = _likeliest(Predictions(machine, table, vector_cases), vectors, turns)
         if dealt is not None and dealt.binding == IDEAL:
             return with_evenness(dealt, machine, vectors, table)
         return dealt or (found if told else NOT_TOLD)
@@ -122,31 +171,33 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
         return NOT_TOLD
 
 
-def _likeliest(
-    machine: MachineModel,
-    read: Mapping[str, Fact],
-    table: Table,
-    tried: Sequence[Scheduling],
-    made: Made,
-    *cases: Cases,
-) -> Scheduling | None:
+def _likeliest(made: Predictions, read: Mapping[str, Fact], tried: Sequence[Scheduling]) -> Scheduling | None:
     """The way that is plainly likelier than the first, the simplest; None where there is none.
 
-    What each way predicts is added to what was `made` of these cases before.
+    Each reading speaks against a way, or tells nothing: the one against which least was found by now is
+    looked at further, and none that readings already speak against more than all do against another.
     """
-    copies, left = possible_copies(), [way for way in dict.fromkeys(tried) if way not in made]
-    others = [number for number in range(len(left)) if number % (copies + 1)]
+    first, known = tried[0], [subject for subject in read if subject in made.kernels]
+    if len(known) < _FEWEST or len(tried) == 1:
+        return None
+    made.add(first, known)
+    nats = {way: _nats(read, made.of(way)) for way in tried}
+    telling = sorted(known, key=lambda subject: -_told_by(read[subject], made))
+    while True:
+        way = min(nats, key=nats.__getitem__)
+        if nats[way] + _CLEAR > nats[first]:
+            return None
+        left = [subject for subject in telling if subject not in made.of(way)]
+        if not left:
+            return way
+        made.add(way, left[: made.at_once])
+        nats[way] = _nats(read, made.of(way))
 
-    def cycles_of(number: int) -> dict[str, float]:
-        return predicted(machine, table, left[number], *cases)
 
-    with by_copies(cycles_of, others, copies) as elsewhere:
-        for number, way in enumerate(left):
-            made[way] = elsewhere(number) or cycles_of(number)
-    nats = {way: _nats(read, made[way]) for way in tried}
-    likeliest = min(nats, key=nats.__getitem__)
-    known = len(read.keys() & made[tried[0]].keys())
-    return likeliest if known >= _FEWEST and nats[likeliest] + _CLEAR <= nats[tried[0]] else None
+def _told_by(fact: Fact, made: Predictions) -> float:
+    """Nats that a reading speaks with against the ways that it was compared with, on average."""
+    every = [cycles[fact.subject] for cycles in made.made.values() if fact.subject in cycles]
+    return fmean(min(_against(fact, cycles), _FAR) for cycles in every)
 
 
 def with_writeback(way: Scheduling, ports: Ports) -> list[Scheduling]:

@@ -9,6 +9,7 @@ are followed through the body, and begin anew with the next iteration.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 import msgspec
@@ -38,7 +39,7 @@ from cyclescope.simulate.fixed_width import FixedWidth, OperandValues
 from cyclescope.simulate.front_end import FEATURELESS, FrontEnd
 from cyclescope.simulate.passing import WAITING, PassedAccess, Passing
 from cyclescope.simulate.step import NOWHERE, EngineAccess, EngineStep
-from cyclescope.simulate.units import Units
+from cyclescope.simulate.units import Forms, Units
 
 _FILES = {"r": 2, "v": 34, "k": 66, "m": 74, "x": 82}  # first location of each register file
 _FLAG, _OTHERS = 90, 97
@@ -51,7 +52,8 @@ class Simulator:
     """A machine model as a core that runs instruction sequences.
 
     `policy` says how operations are bound to ports (see `engine`), `front_end` what it does besides
-    delivering slots, `passing` how loads get what is on its way to memory.
+    delivering slots, `passing` how loads get what is on its way to memory. `told` is what follows
+    from the machine's forms on every core, where others have it, too.
     Raises UsageError where the engine cannot be such a machine.
     """
 
@@ -61,12 +63,15 @@ class Simulator:
         policy: str = IDEAL,
         front_end: FrontEnd = FEATURELESS,
         passing: Passing = WAITING,
+        told: Forms | None = None,
     ) -> None:
         self.machine = machine
+        self._policy = policy
         self.front_end = front_end
         self.passing = passing
         self.engine = Engine(layout_of(machine.core, len(machine.ports), policy))
-        self._units = Units.of(machine)
+        self._told = told or Forms(machine.forms)
+        self._units = Units.of(machine, self._told)
         self._templates: dict[tuple[str, str, bool], int] = {}
         self._slots: dict[int, float] = {}  # by the number of a template
         self._passed: dict[tuple[int, str], int] = {}
@@ -76,8 +81,14 @@ class Simulator:
         with_fields = instruction_set(machine.isa).fixed_width
         self._with_fields = FixedWidth(machine.isa) if with_fields else None  # else registers have slots
         self._others: dict[tuple[str, int], int] = {}
-        roomy = with_room(machine)
-        self._roomy = None if roomy is machine else Simulator(roomy, policy, front_end, passing)
+
+    @cached_property
+    def _roomy(self) -> Simulator | None:
+        """The core as it is while its scheduler has room; None where that makes no difference."""
+        if (told := self._told.roomy) is None:
+            return None
+        machine = msgspec.structs.replace(self.machine, forms=told.costs)
+        return Simulator(machine, self._policy, self.front_end, self.passing, told)
 
     def knows(self, form: InstructionForm) -> bool:
         """Whether the machine has the instruction."""
@@ -88,7 +99,7 @@ class Simulator:
 
         A loop that the front end bounds leaves room in the scheduler.
         """
-        if self._roomy is not None and self._needs_room(instructions):
+        if self._needs_room(instructions) and self._roomy is not None:
             found = self._roomy.run(instructions, state)
             slots = self._slots_of(list(path(instructions, self.machine.isa)))
             if found.cycles <= _AS_DELIVERED * sum(slots) / self.machine.core.width:
@@ -385,13 +396,3 @@ def _target(instruction: Instruction, bounds: tuple[int, int], calls: list[int],
     if instruction_set(isa).fixed_width:
         return start + (OperandValues(instruction, isa).target or 0)
     return end + (instruction.immediates[0] if instruction.immediates else 0)
-
-
-def with_room(machine: MachineModel) -> MachineModel:
-    """The machine as it is while its scheduler has room; itself where that makes no difference."""
-    others = {
-        name: msgspec.structs.replace(cost, latencies={**cost.latencies, **cost.with_room}, with_room={})
-        for name, cost in machine.forms.items()
-        if cost.with_room
-    }
-    return msgspec.structs.replace(machine, forms={**machine.forms, **others}) if others else machine

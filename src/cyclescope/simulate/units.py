@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 import msgspec
 
@@ -16,6 +17,28 @@ from cyclescope.model.ports import port_set
 Ports = tuple[int, ...]
 
 BROUGHT = -1  # cycles to the result of an operation that writes what another unit made
+
+
+class Forms:
+    """What follows from what the forms of a machine cost, on whatever core."""
+
+    def __init__(self, costs: Mapping[str, FormCost]) -> None:
+        self.costs = costs
+
+    @cached_property
+    def usual_results(self) -> Mapping[Ports, int]:
+        """See the function."""
+        return usual_results(self.costs.values())
+
+    @cached_property
+    def roomy(self) -> Forms | None:
+        """What they cost while a scheduler has room; None where that makes no difference."""
+        others = {
+            name: msgspec.structs.replace(cost, latencies={**cost.latencies, **cost.with_room}, with_room={})
+            for name, cost in self.costs.items()
+            if cost.with_room
+        }
+        return Forms({**self.costs, **others}) if others else None
 
 
 class Units(msgspec.Struct, frozen=True):
@@ -35,13 +58,13 @@ class Units(msgspec.Struct, frozen=True):
     flags: bool = False
 
     @classmethod
-    def of(cls, machine: MachineModel) -> Units:
-        """Those of a machine."""
+    def of(cls, machine: MachineModel, forms: Forms | None = None) -> Units:
+        """Those of a machine; `forms` are its own, where they were looked at before."""
         roles = instruction_set(machine.isa).roles
         loads, stores = (roles.load, *roles.loads), (roles.store, *roles.stores)
         writeback, wakeup = machine.core.writeback, machine.core.wakeup
         flags = wakeup is not None and wakeup.one_result
-        results = usual_results(machine.forms.values()) if writeback or flags else {}
+        results = (forms or Forms(machine.forms)).usual_results if writeback or flags else {}
         crossed = writeback.ports if writeback and writeback.crossing else ()
         if wakeup is not None and wakeup.leading:
             crossed = wakeup.ports

@@ -9,12 +9,9 @@ import msgspec
 import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
-from cyclescope.errors import BackendUnavailable
-from cyclescope.infer import scheduler
 from cyclescope.infer.scheduler import (
     NOT_TOLD,
     Scheduling,
-    predicted,
     scheduling_of,
     ways,
     with_clusters,
@@ -43,22 +40,12 @@ from cyclescope.probe.core.scheduler import vector_cases
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
 from tests.support.made.probed import NOISE
+from tests.unit.infer.schedule.found import binding_of, predicted, read, with_wakeup
 
 CORES = {"skylake": "x86-64", "neoverse-v2": "aarch64", "sifive-p670": "riscv64"}
 ADD, ADD_VECTORS = "ADD_01 (R64, R64)", "VPADDD (YMM, YMM, YMM)"
 SENDING = "PMOVMSKB (R64, XMM)"  # what a vector unit makes, to a general register
 SEED = random.SystemRandom().randrange(1 << 30)
-
-
-def binding_of(machine, facts, table):
-    """The policy alone."""
-    return scheduling_of(machine, facts, table).binding
-
-
-def read(machine, table, policy, error=0.01, wakeup=None, single=()):
-    """Facts as a core with a policy would give them."""
-    cycles = predicted(machine, table, Scheduling(policy, wakeup, single))
-    return [Fact(SCHEDULER, name, CoreAnswer.VALUE, value, error) for name, value in cycles.items()]
 
 
 @pytest.fixture(scope="module")
@@ -110,53 +97,6 @@ def test_without_ports_or_readings_nothing_is_told(table):
     assert binding_of(machine, telling[:4], table) == ROUND_ROBIN
     others = [Fact("fusion", fact.subject, fact.answer, fact.value, fact.error) for fact in some]
     assert binding_of(machine, others, table) == ""
-
-
-def made_up(monkeypatch, **cycles):
-    """Four kernels that each policy predicts alike, in cycles."""
-    usual = dict.fromkeys(BINDINGS, 2.0) | {name.replace("_", " "): value for name, value in cycles.items()}
-    names = ("one", "two", "three", "four")
-    monkeypatch.setattr(
-        scheduler, "predicted",
-        lambda machine, table, way: dict.fromkeys(names, usual[way.binding] + (way.wakeup is not None)),
-    )  # fmt: skip
-    return [Fact(SCHEDULER, name, CoreAnswer.VALUE, 1.0, 0.01) for name in names]
-
-
-@pytest.mark.parametrize(("ideal", "told"), [(1.1, ""), (1.11, ""), (1.14, STATIC), (1.25, STATIC)])
-def test_a_tenth_is_how_far_predictions_may_be_off_and_odds_of_twenty_are_plain(
-    monkeypatch, skylake, table, ideal, told
-):
-    """Four kernels cost 2 nats a tenth off, and 3.9 at 14 %; half or twice of either constant is seen."""
-    assert binding_of(skylake, made_up(monkeypatch, ideal=ideal, static=1.0), table) == told
-
-
-@pytest.mark.parametrize(("error", "told"), [(0.04, STATIC), (0.09, STATIC), (0.11, ""), (0.22, "")])
-def test_readings_that_are_less_sure_than_predictions_tell_nothing(monkeypatch, skylake, table, error, told):
-    """A neighbour makes each look longer by itself: nobody knows by what else."""
-    facts = made_up(monkeypatch, ideal=9.0, static=1.0)
-    facts = [msgspec.structs.replace(fact, error=error) for fact in facts]
-    assert binding_of(skylake, facts, table) == told
-
-
-@pytest.mark.parametrize(("others", "told"), [(1.05, STATIC), (1.16, STATIC), (1.2, ""), (1.26, "")])
-def test_a_single_reading_counts_eight_nats_at_most(monkeypatch, skylake, table, others, told):
-    """A policy that alone fits one of four has to come near to the others: 4 nats of them are, 6 are not."""
-    alike = dict.fromkeys(("one", "two", "three"), 1.0)
-    made = {STATIC: dict.fromkeys(alike, others) | {"far": 9.0}}
-    monkeypatch.setattr(
-        scheduler, "predicted", lambda machine, table, way: made.get(way.binding, alike | {"far": 1.0})
-    )
-    facts = [
-        Fact(SCHEDULER, name, CoreAnswer.VALUE, value, 0.01) for name, value in (alike | {"far": 9.0}).items()
-    ]
-    assert binding_of(skylake, facts, table) == told
-
-
-def with_wakeup(machine, clusters=()):
-    """How additions' ports of a machine are scheduled where they announce results."""
-    (operation,) = machine.forms["ADD_01 (R64, R64)"].operations
-    return Wakeup(operation.ports, clusters)
 
 
 def test_early_announcement_is_told_from_ports_chosen_late_or_at_the_start(skylake, table):
@@ -374,23 +314,3 @@ def test_ways_differ_in_what_ports_can_tell(skylake, table):
     unknown = msgspec.structs.replace(skylake.forms[add], operations=None)
     blind = msgspec.structs.replace(skylake, forms=dict(skylake.forms) | {add: unknown})
     assert [way.binding for way in ways(blind, "x86-64")] == list(BINDINGS)
-
-
-def test_no_way_predicts_the_same_kernels_twice(skylake, table, monkeypatch):
-    """What was found is the first of each further comparison."""
-    facts, tried = read(skylake, table, GROUPED), []
-    monkeypatch.setattr(scheduler, "possible_copies", lambda: 0)
-    monkeypatch.setattr(scheduler, "predicted", lambda *asked: tried.append(asked[2:]) or predicted(*asked))
-    assert scheduling_of(skylake, facts, table).binding == GROUPED
-    assert len(tried) == len(set(tried)) > len(BINDINGS)
-
-
-def test_without_a_simulated_core_it_is_said_that_there_is_none(skylake, table, monkeypatch):
-    def none(*_):
-        raise BackendUnavailable("the simulated core is missing")
-
-    facts = read(skylake, table, GROUPED)
-    monkeypatch.setattr(scheduler, "possible_copies", lambda: 0)
-    monkeypatch.setattr(scheduler, "predicted", none)
-    with pytest.raises(BackendUnavailable):
-        scheduling_of(skylake, facts, table)
