@@ -36,7 +36,7 @@ from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.model.facts import HIGH, MEDIUM
-from cyclescope.model.machine import FormCost, MachineModel, Operation
+from cyclescope.model.machine import BINDINGS, IDEAL, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput, port_throughput
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.cost import cost_of
@@ -93,10 +93,11 @@ def measure(
     file: Path,
     counters: bool = False,
     front_end: FrontEnd = FEATURELESS,
+    binding: str = IDEAL,
 ) -> Store:
     """A store with the port experiments of some forms on a simulated machine, with mixes of a fixed seed."""
     store = Store(file, machine.name)
-    backend = SimulatedBackend(machine, noise=noise, counters=counters, front_end=front_end)
+    backend = SimulatedBackend(machine, binding, noise=noise, counters=counters, front_end=front_end)
     Campaign(table, backend, store, draw=random.Random(1)).run(Request(tuple(forms), frozenset((PORTS,))), {})
     backend.close()
     return store
@@ -213,11 +214,13 @@ def compare(
     noise: Noise,
     counters: bool = False,
     front_end: FrontEnd = FEATURELESS,
+    binding: str = IDEAL,
 ) -> tuple[Comparison, list[Verdict], float]:
     """Run a machine through measuring and inference; with the seconds it took."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        store = measure(machine, table, forms, noise, Path(folder) / "store.sqlite", counters, front_end)
+        file = Path(folder) / "store.sqlite"
+        store = measure(machine, table, forms, noise, file, counters, front_end, binding)
         try:
             builder = read_approach(store, table).ports
             assert builder is not None, f"nothing fills the front end of {machine.name}"
@@ -317,6 +320,7 @@ def main() -> None:
     parser.add_argument("--fresh", type=int, default=0, help="so many machines of seeds never used before")
     parser.add_argument("--quiet", action="store_true", help="no noise")
     parser.add_argument("--counters", action="store_true", help="with performance counters per port")
+    parser.add_argument("--binding", choices=BINDINGS, default=IDEAL, help="how operations get their ports")
     parser.add_argument("--wrong", type=int, default=10, help="wrong usages to list")
     options = parser.parse_args()
     found: list[Check] = []
@@ -330,7 +334,8 @@ def main() -> None:
         if machine.core.in_order:
             found += in_order(machine, table, forms, noise)
             continue
-        comparison, verdicts, seconds = compare(machine, table, forms, noise, options.counters, front_end)
+        told = options.counters, front_end, options.binding
+        comparison, verdicts, seconds = compare(machine, table, forms, noise, *told)
         print(f"{name}: {len(verdicts)} of {len(forms)} forms with a usage, {seconds:.0f} s")
         wrong = [v for v in verdicts if not v.right and (v.identifiable or v.confidence == HIGH)]
         for v in sorted(wrong, key=lambda v: v.confidence != HIGH)[: options.wrong]:

@@ -106,6 +106,7 @@ class Usage(Meaning):
     MICROCODED = "microcoded: dispatch stalls while the sequencer delivers"
     SLOWER = "it runs slower than these ports allow: something else limits it"
     UNTIMED = "how often it runs is not known: it may have fewer of these ports"
+    IN_TURN = "if ports are given in turn, one micro-operation for some looks like several for more of them"
     IDLE_SLOTS = "{} of its slots need no port, or one of a set as wide as the front end"
     UNSEEN = "a micro-operation for any of as many ports as the front end has slots would not show"
     FEWER = "one of its micro-operations may have fewer ports than the class that it is of"

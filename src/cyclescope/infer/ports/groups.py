@@ -15,6 +15,7 @@ from cyclescope.infer.likelihood.readings import Asked, Looks
 from cyclescope.infer.likelihood.structure import Structure, port_sets
 from cyclescope.infer.likelihood.usage import Ports, Told, UsageSolver, Weighed, explanations
 from cyclescope.infer.ports.candidates import accesses_of, domains, memory_of
+from cyclescope.infer.ports.classes import ALIKE
 from cyclescope.infer.ports.evidence import EITHER, SHOWN_BY, PortFacts, low
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
@@ -146,6 +147,28 @@ class PortGroups:
         cost = self.facts.confined.get(one, {}).get(other, 0.0)
         late = classes.pairs.get(frozenset((one, other)), 0.0) > (1 + _IN_THE_WAY) * expected
         return late or (cost > EITHER and not mine <= theirs)
+
+    @cached_property
+    def in_turn(self) -> bool:
+        """Whether the core may give each class its ports in turn, whatever these have to do.
+
+        Whoever has a port of a class then costs it all that would fill this port in turn: one micro-operation
+        for two of four ports and two for all four look alike. Most classes show it then, and few otherwise.
+        """
+        pairs = permutations(self.facts.classes.widths, 2)
+        told = [told for pair in pairs for told in self._as_in_turn(*pair)]
+        return 2 * sum(told) > len(told)
+
+    def _as_in_turn(self, one: str, wider: str) -> Iterator[bool]:
+        """Whether two classes that share ports cost each other what ports in turn let them."""
+        classes, costs = self.facts.classes, self.facts.confined
+        mine, theirs = classes.widths[one], classes.widths[wider]
+        plain = all(len(f) == 1 and "m" not in f for f in (classes.files[one], classes.files[wider]))
+        sound = all(abs(costs.get(name, {}).get(name, 0.0) - 1) < ALIKE for name in (one, wider))
+        there, back = costs.get(one, {}).get(wider, 0.0), costs.get(wider, {}).get(one, 0.0)
+        told = plain and sound and mine < theirs and not classes.differ_in_length(one, wider)
+        if told and max(there, back) > EITHER:
+            yield abs(there - theirs / mine) < ALIKE and abs(back - mine / theirs) < ALIKE
 
     @cached_property
     def memory(self) -> frozenset[int]:

@@ -365,6 +365,8 @@ class TimedJudge:
             yield Usage.SLOWER.of(), LOW if unseen else MEDIUM
         elif not throughput and any(len(op.ports) > 1 for op in known):
             yield Usage.UNTIMED.of(), LOW
+        if self.groups.in_turn and self._beside(known):
+            yield Usage.IN_TURN.of(), LOW
         hidden = not self.facts.hiding.isdisjoint(domains(form))
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:

@@ -154,3 +154,20 @@ def test_ports_are_doubted_where_the_width_is_a_guess(table, width, level):
     facts = PortFacts(front_end, StatedEvidence(classes, readings, Structure(2, {PAIR: (0, 1)})), ())
     found = PortBuilder(TimedJudge(facts, None)).usage(table[WIDE], 0.5)
     assert (found.ports, found.confidence) == ("1*p01", level)
+
+
+WIDE = "LEA_B (R64)"
+
+
+@pytest.mark.parametrize(
+    ("there", "back", "levels"),
+    [(2.0, 0.5, [LOW]), (2.1, 0.6, [LOW]), (1.0, 0.0, []), (2.0, 0.3, []), (1.8, 0.5, [])],
+)
+def test_what_all_classes_cost_each_other_may_be_ports_in_turn(table, there, back, levels):
+    """A class of one port, beside one of two that would get its ports in turn."""
+    one, wide = "IMUL (R64, R64)", WIDE
+    readings = {one: {one: [Look(1.0, 0.01)], wide: [Look(there, 0.01)]},
+                wide: {one: [Look(back, 0.01)], wide: [Look(1.0, 0.01)]}}  # fmt: skip
+    found = doubts(table, "VPMULLD (XMM, XMM, XMM)", (Operation((0, 1), 2),), 2.0, 1.0,
+                   sets={one: (0,), wide: (0, 1)}, load=(3,), readings=readings)  # fmt: skip
+    assert list(found.values()) == levels

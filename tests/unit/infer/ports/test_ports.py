@@ -27,6 +27,7 @@ from cyclescope.measure.record import FrontEndReadings, Reading
 from cyclescope.model import library
 from cyclescope.model.facts import HIGH, LOW, MEDIUM
 from cyclescope.model.library import llvm_model
+from cyclescope.model.machine import ROUND_ROBIN, STATIC
 from cyclescope.model.resources import resource_throughput
 from cyclescope.remarks.front_end import Slots
 from cyclescope.remarks.ports import Named, NoPorts
@@ -64,6 +65,18 @@ def check(name, table, count, noise, counters):
 @pytest.mark.parametrize("name", ALL)
 def test_all_machines_are_recovered(table, name, counters):
     check(name, table, 1500, LOUD, counters)
+
+
+@pytest.mark.parametrize(
+    ("binding", "claims"), [(ROUND_ROBIN, 0), pytest.param(STATIC, 10, marks=pytest.mark.slow)]
+)
+def test_nothing_is_claimed_of_ports_that_may_be_given_in_turn(table, binding, claims):
+    """Two of four ports in turn look like two micro-operations for all four, and the other way round."""
+    machine, front_end = core_named("drawn:9204")
+    forms = sample(table, machine, 40)
+    _, verdicts, _ = compare(machine, table, forms, LOUD, False, front_end, binding)
+    assert not [v for v in verdicts if not v.right and v.confidence != LOW]
+    assert sum(v.right and v.confidence == HIGH for v in verdicts) >= claims
 
 
 # --- one machine, looked at -------------------------------------------------------------------------
