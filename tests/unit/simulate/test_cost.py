@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.model.facts import CLEARING, VECTOR_STATES, CoreAnswer, Fact
+from cyclescope.model.facts import CLEARING, CONSUMERS, VECTOR_STATES, CoreAnswer, Fact, consumer_subject
 from cyclescope.model.machine import EXTRACTED, MEASURED, FormCost, Operation, Provenance
 from cyclescope.simulate.cost import Ends, Latencies
 from tests.support.code.blocks import LOAD, LOADS, A, B, C, block, changed, toy
@@ -95,6 +95,19 @@ def test_what_takes_chains_no_longer_needs_no_cycle_and_no_port(longer, expected
     assert found.bounds["loop_carried"] == expected
     assert sum(found.port_cycles) == pytest.approx(2.0 + 2.0 * (expected == 5))
     assert simulated(clearing(longer), CHAIN) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("then", "expected"), [("vaddpd", 4), ("vpaddd", 4 + 1 + 1)])
+def test_what_takes_chains_no_longer_is_no_other_kind_of_operation(then, expected):
+    """VADDPD has its results a cycle sooner for its own kind, with or without VZEROUPPER between them."""
+    early = consumer_subject("VADDPD (YMM, YMM, YMM)", "VPADDD (YMM, YMM, YMM)")
+    machine = clearing(0.0)
+    facts = *machine.facts, Fact(CONSUMERS, early, CoreAnswer.VALUE, 1.0, 0.05)
+    machine = msgspec.structs.replace(machine, facts=facts)
+    text = f"vzeroupper; {then} ymm0, ymm0, ymm1"
+    text = f"vaddpd ymm0, ymm0, ymm1; {text}" if then != "vaddpd" else text
+    assert Predictor(machine).predict(block(text), simulate=False).bounds["loop_carried"] == expected
+    assert simulated(machine, text) == pytest.approx(expected)
 
 
 def test_what_takes_chains_no_longer_is_no_quicker_alone():

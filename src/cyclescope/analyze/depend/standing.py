@@ -39,6 +39,7 @@ from cyclescope.analyze.depend.memory import BLOCK_TURNS, MOST_TERMS, Memory, me
 from cyclescope.isa.form import MemoryOperand
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.published import MoreWork
+from cyclescope.simulate.cost import Ends
 
 _NO_MORE = MoreWork()
 
@@ -125,6 +126,8 @@ class Standings:
         variant = self._variant(one, plain)
         own = plain if variant == CostVariant() else self.costs.get(one.form, variant)
         places = _places(one, plain, top)
+        if self.behaviour.clears_at_once and Ends(one.form).is_for_each:
+            places = _nowhere(places)  # chains go on as if it were not there
         registers = [r for address in one.memory if address for r in (address.base, address.index)]
         return Standing(
             plain, variant, own, places,
@@ -171,6 +174,12 @@ def _places(instruction: BlockInstruction, placed: PlacedCost, top: int) -> Plac
         tuple([(operand, place) for operand, place in targets if place is not None]),
         location_words((*read, *written)),
     )  # fmt: skip
+
+
+def _nowhere(places: Places) -> Places:
+    """Of what neither waits for anything nor has anything wait for it."""
+    sources, targets = (None,) * len(places.sources), (None,) * len(places.targets)
+    return Places(sources, targets, (), (), location_words((*sources, *targets)))
 
 
 def _reads_stack_pointer(instruction: BlockInstruction) -> bool:
