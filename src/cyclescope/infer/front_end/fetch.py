@@ -33,7 +33,7 @@ class FetchLimit(msgspec.Struct, frozen=True, array_like=True):
 
 
 def fetch_limits(readings: Iterable[Reading], width: float) -> tuple[FetchLimit, ...]:
-    """The limits by length, shortest first.
+    """The limits by length, shortest first; the least of a length, where several encodings were asked.
 
     NOPs that share slots may be faster than other instructions. How long they are when they stop sharing says
     nothing about those, so only what is slower than a slot each is a limit.
@@ -45,7 +45,10 @@ def fetch_limits(readings: Iterable[Reading], width: float) -> tuple[FetchLimit,
         )
         for r in readings if r.verdict == STABLE
     ]  # fmt: skip
-    return tuple(sorted(found, key=_bytes))
+    least: dict[int, FetchLimit] = {}
+    for one in sorted(found, key=lambda limit: (limit.bytes, limit.cycles)):
+        least.setdefault(one.bytes, one)
+    return tuple(least.values())
 
 
 def bytes_per_cycle(limits: Sequence[FetchLimit], width: float) -> float:

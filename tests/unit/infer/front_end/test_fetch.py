@@ -42,6 +42,13 @@ def test_short_encodings_are_a_limit_of_their_own():
     assert bytes_per_cycle(limits, 8) == 0
 
 
+def test_a_length_that_several_encodings_were_asked_of_is_there_once():
+    """Runs of other forms may take other NOPs: the faster one says what the length costs."""
+    slower = [one._replace(form="NOP_0F18", cycles=1.01 * one.cycles) for one in readings(8, 63.0)]
+    assert fetch_limits([*slower, *readings(8, 63.0)], 8) == fetch_limits(readings(8, 63.0), 8)
+    assert fetch_limits([*readings(8, 63.0), *slower], 8) == fetch_limits(readings(8, 63.0), 8)
+
+
 def test_no_limit_where_none_shows():
     assert bytes_per_cycle(fetch_limits(readings(6), 6), 6) == 0
     assert bytes_per_cycle(fetch_limits(readings(6, 80.0), 6), 6) == 0  # two lengths alone: by chance
