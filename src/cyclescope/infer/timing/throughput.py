@@ -268,9 +268,12 @@ class ThroughputBuilder:
         return any(r.verdict == STABLE and _agree(r, best) for r in cuts)
 
     def _with_cuts(self, best: Record) -> str:
-        """Exact where the form takes longer than the few instructions that cut its dependencies can."""
+        """Exact where the form takes longer than the few instructions that cut its dependencies can: those of
+        the x87 are executed, each in a cycle at most.
+        """
         flags = bool(self.form.flags_read & self.form.flags_written)
-        return UPPER_BOUND if flags or best.per_instance < LESS else EXACT
+        others = best.instructions / best.count - 1 if "x87" in self.form.attributes else 0
+        return UPPER_BOUND if flags or best.per_instance < max(LESS, others / LESS) else EXACT
 
     def limited_by_registers(self, throughput: Throughput, latencies: Sequence[Latency]) -> Throughput:
         """An upper bound where the registers are too few to hide the form's own latency."""

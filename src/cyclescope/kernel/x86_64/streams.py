@@ -247,6 +247,8 @@ class X86StreamBuilder:
         kind, number = physical(op, register_number(op.fixed)[1])
         if kind == "r":
             return [self.helpers.zero(number)]
+        if kind == "x" and not number:
+            return [self.helpers.make("FSTP (STi)", 0), self.helpers.make("FLD1")]
         return [self.helpers.vector_zero(number)] if kind == "v" else None
 
     def _addresses(self) -> set[str]:

@@ -7,6 +7,7 @@ import pytest
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
 from cyclescope.measure.record import FAILED, UNSTABLE
 from cyclescope.model.facts import HIGH, MEDIUM
+from cyclescope.remarks.timing import Cause
 from tests.support.files.records import DIV, chain, latency, stream, timing
 
 JRCXZ = "JRCXZ (Rel8)"
@@ -76,3 +77,13 @@ def test_a_branch_with_others_beside_it_has_a_bound(alone, beside, kind):
         stream(7.999, "taken x8", count=8, instructions=beside),
     )
     assert found.throughput.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("cycles", "kind"), [(1.5, UPPER_BOUND), (2.2, UPPER_BOUND), (2.3, EXACT), (5.0, EXACT)]
+)
+def test_what_cuts_the_x87_stack_is_executed(cycles, kind):
+    """Two instructions for each: in a cycle each they may be what takes the time."""
+    broken = stream(4 * cycles, "broken x4", instructions=12)
+    found = timing("FSQRT", stream(88.0), broken).throughput
+    assert (found.kind, found.cause) == (kind, Cause.CUT)

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW, STACK_TOP
 from cyclescope.kernel.x86_64.registers import ALIAS, BASE, COUNTER, NARROW_BASE, STACK
@@ -239,6 +240,20 @@ def test_the_x87_stack_stays_balanced_in_sequences(planner, table):
     forms = [f for f in table if "x87" in f.attributes and not unmeasurable(f) and f.mnemonic not in LEAVING]
     assert len(forms) > 80
     assert unbalanced((f, e) for f in forms for e in planner.throughput(f)) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "cut"),
+    [("FSQRT", True), ("FDIV (M64)", True), ("FDIV (STi, ST0)", False), ("FXAM", False)],
+)
+def test_what_is_on_top_of_the_x87_stack_is_put_there_anew(planner, table, name, cut):
+    """Instances that read and write it do not wait for each other behind FSTP and FLD1."""
+    streams = planner.sequences(table[name]).streams
+    broken = [one for one, _ in streams if one.variant == "broken"]
+    assert bool(broken) is cut
+    for one in broken:
+        others = [item.form.mnemonic for item in one.items if isinstance(item, Instruction)]
+        assert others == ["FSTP", "FLD1"] * one.count
 
 
 def test_the_x87_stack_stays_balanced_in_chains(planner, table):
