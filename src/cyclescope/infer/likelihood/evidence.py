@@ -28,11 +28,15 @@ _SINGLE, _SINGLE_NEAR, _FULL = alike(Tail(0.05, 0.1)), alike(Tail(0.3, 0.3)), al
 
 
 class Class(NamedTuple):
-    """A class by its representative: ports, and the sides of the core that its register files are of."""
+    """A class by its representative: ports, and the sides of the core that its register files are of.
+
+    `more` are slots that it takes in a cycle beyond one for each instance.
+    """
 
     name: str
     width: int
     sides: frozenset[str]
+    more: int = 0
 
 
 class ClassPair(NamedTuple):
@@ -59,7 +63,7 @@ def filling(one: Class, other: Class, found: UnionEvidence, slots: float) -> Ite
     Of both as many as they have would take longer even where ports are dealt out well, and a core that deals
     them out badly takes longer still: that tells one number of ports from the next worst.
     """
-    for size in found.sizes(CLEAR):
+    for size in found.sizes(CLEAR) if not one.more + other.more else ():
         if max(one.width, other.width) < size < one.width + other.width and size < FULL * slots:
             yield from {(one.width, size - one.width), (size - other.width, other.width)}
 
@@ -115,8 +119,9 @@ def _nats(pair: ClassPair, size: int, slots: float) -> float:
     one, other = pair.first, pair.second
     total, both = 0.0, one.width + other.width
     if pair.together is not None:
-        expected = max(1.0, both / size, both / slots)
-        near = both > FULL * slots * expected or size < both or one.sides == other.sides == _MEMORY
+        taken = both + one.more + other.more
+        expected = max(1.0, both / size, taken / slots)
+        near = taken > FULL * slots * expected or size < both or one.sides == other.sides == _MEMORY
         total += _cost(_PAIRS_NEAR if near else _PAIRS, [pair.together], expected)
     for count, look in pair.knees.items():
         expected = max(1.0, count / size, count / slots)

@@ -14,6 +14,7 @@ from cyclescope.infer.front_end.undivided import MICROCODE
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, preference, stores
+from cyclescope.infer.ports.classes import taken
 from cyclescope.infer.ports.evidence import EITHER, ClassCounts, PortFacts, waits_among
 from cyclescope.infer.ports.questions import LONGEST_PAIR, made
 from cyclescope.infer.ports.resources import SMALLEST_PART, hidden_units
@@ -127,7 +128,7 @@ class ClassQuestions:
             for blocker, width in classes:
                 near = everything or files[blocker.id] <= mine or _touches(facts, blocker.id, mine)
                 near = near or self._was_seen_on(form.id, facts.structure.sets.get(blocker.id, ()))
-                if near and (cycles := _hiding(facts, form, width)):
+                if near and (cycles := _hiding(facts, form, taken(facts.front_end, blocker.id, width))):
                     yield self.plans.against(form, blocker, width, cycles + more, more > 0, look)
 
     def _for_memory(self, facts: PortFacts) -> Iterator[Question]:
@@ -215,7 +216,7 @@ def _may_block(facts: PortFacts, form: str) -> bool:
 
 
 def _hiding(facts: PortFacts, form: InstructionForm, width: int, more: int = 0) -> int:
-    """Cycles of blocking that hide the form's own limits; 0 where that would be too many.
+    """Cycles of blocking in so many slots that hide the form's own limits; 0 where that would be too many.
 
     `more` are slots of what stands before each instance.
     """
@@ -238,7 +239,7 @@ def why_not_among(facts: PortFacts, form: InstructionForm, plans: PortPlanner) -
     if not near:
         return NoPorts.NO_CLASS.of()
     widths = facts.classes.widths
-    fitting = [name for name in near if _hiding(facts, form, widths[name])]
+    fitting = [name for name in near if _hiding(facts, form, taken(facts.front_end, name, widths[name]))]
     if not fitting:
         return NoPorts.MANY_SLOTS.of(facts.front_end.slots[form.id], _LONGEST)
     found = plans.planner.used_registers(form, INSTANCES)
@@ -277,7 +278,8 @@ def are_compared(facts: PortFacts, planner: Planner) -> bool:
         questions += [
             plans.against(table[a], table[b], widths[b], cycles)
             for a, b in product(names, repeat=2)
-            if b not in facts.confined.get(a, ()) and (cycles := _hiding(facts, table[a], widths[b]))
+            if b not in facts.confined.get(a, ())
+            and (cycles := _hiding(facts, table[a], taken(facts.front_end, b, widths[b])))
         ]
     return not any(True for _ in made(questions))
 

@@ -50,29 +50,36 @@ class Grouping(NamedTuple):
 def blockers_of(front_end: FrontEndFacts, widest: float) -> dict[tuple[str, int], list[str]]:
     """Candidates of one slot, by register file and width, one per mnemonic, the best first.
 
-    `widest` is what their rate has to stay below.
+    `widest` is what their rate has to stay below. Where no store is of one slot, those of two are candidates.
     """
+    timed = [form for form in candidates(front_end.table) if form.id in front_end.throughputs]
+    some = [(form, 1) for form in timed if front_end.takes(form.id, 1)]
+    if not any(stores(form) for form, _ in some):
+        some += [(form, 2) for form in timed if stores(form) and front_end.takes(form.id, 2)]
     best: dict[tuple[str, str, bool, int], tuple[tuple[object, ...], str]] = {}
-    for form in candidates(front_end.table):
+    for form, slots in some:
         form_id = form.id
-        if form_id not in front_end.throughputs or not front_end.is_of_one_slot(form_id):
-            continue
         rate = 1 / front_end.throughputs[form_id]
         width = round(rate)
-        if not 1 <= width < widest or abs(rate - width) > EVEN * width:
+        if not 1 <= width * slots < widest or abs(rate - width) > EVEN * width:
             continue
         if updates(form) and front_end.alone.get(form_id, math.inf) * width > MOST_WAITING:
             continue  # its instances would wait for each other
         key = "".join(sorted(files_of(form))), form.mnemonic, stores(form), width
         alone = front_end.alone.get(form_id, 0.0)
         waits = alone > FREE * max(INSTANCES / rate, 1.0)  # for what it overwrites, more than it need
-        choice = preference(form, waits), form_id
+        choice = (slots > 1, slots > 1 and "v" in domains(form), *preference(form, waits)), form_id
         if key not in best or choice < best[key]:
             best[key] = choice
     groups: dict[tuple[str, int], list[tuple[tuple[object, ...], str]]] = {}
     for (files, _, _, width), choice in best.items():
         groups.setdefault((files, width), []).append(choice)
     return {key: [name for _, name in sorted(some)] for key, some in sorted(groups.items())}
+
+
+def taken(front_end: FrontEndFacts, name: str, width: int) -> int:
+    """Slots that so many instances of a blocking instruction take."""
+    return width * max(1, round(front_end.slots.get(name, 1.0)))
 
 
 def pairs_of(records: Iterable[Record]) -> dict[frozenset[str], float]:

@@ -228,11 +228,11 @@ class FrontEndFacts:
         found = self.counts.items()
         return {form: count.slots if count.whole is None else float(count.whole) for form, count in found}
 
-    def is_of_one_slot(self, form: str) -> bool:
-        """Whether a form takes one slot, about, and no two of its counts say different numbers."""
+    def takes(self, form: str, slots: int) -> bool:
+        """Whether a form takes so many slots, about, and no two of its counts say different numbers."""
         count = self.counts.get(form)
         is_sure = count is not None and count.reason.meaning is not Slots.APART
-        return is_sure and ONE_SLOT[0] < self.slots[form] < ONE_SLOT[1]
+        return is_sure and ONE_SLOT[0] < self.slots[form] + 1 - slots < ONE_SLOT[1]
 
     @cached_property
     def counts(self) -> dict[str, SlotCount]:

@@ -29,10 +29,12 @@ from cyclescope.infer.ports.builder import may_have_fewer, runs_slower, unseen_a
 from cyclescope.infer.ports.candidates import (
     domains,
     flags_by_mnemonic,
+    is_called_move,
     memory_of,
+    stores,
     updates,
 )
-from cyclescope.infer.ports.classes import Classes
+from cyclescope.infer.ports.classes import Classes, taken
 from cyclescope.infer.ports.evidence import (
     EITHER,
     SHOWN_BY,
@@ -64,7 +66,7 @@ class TimedEvidence:
     def __init__(self, classes: Classes, front_end: FrontEndFacts, costs: Costs) -> None:
         self.table, self.classes = classes.table, classes
         self.width = front_end.width
-        self._throughputs = front_end.throughputs
+        self._front_end, self._throughputs = front_end, front_end.throughputs
         self._costs = costs
 
     # --- confinement -------------------------------------------------------------------------------
@@ -252,7 +254,8 @@ class TimedEvidence:
         return [(e.first, e.second) for e in self._evidence if is_hidden(e, self.width)]
 
     def _class(self, name: str) -> Class:
-        return Class(name, self.classes.widths[name], sides_of(self.classes.files[name], _SIDES))
+        width, sides = self.classes.widths[name], sides_of(self.classes.files[name], _SIDES)
+        return Class(name, width, sides, taken(self._front_end, name, width) - width)
 
     @cached_property
     def sure(self) -> dict[str, float]:
@@ -353,20 +356,22 @@ class TimedJudge:
         `turns` are those of a port that a micro-operation may take.
         What runs slower may have fewer ports than were told, where these explain it and do not show, unless
         it takes more than `DIVIDES` cycles or its instances wait for each other. So may what no sequence
-        times, as some branches. What the renamer executes has none, however many of them it executes.
+        times, as some branches, and the datum of a store, whose address is what limits it. What the renamer
+        executes has none, however many of them it executes.
         """
         width = self.facts.front_end.width
         if runs_slower(known, slots, width, throughput, turns):
             slowed = self.facts.front_end.is_slowed_by_waiting(form, throughput)
             renamed = not known and self.facts.front_end.is_eliminated(form.id)
             ports = throughput < DIVIDES and not slowed and not renamed
-            shown = [set(self.structure.sets.get(n, ())) for n in self.facts.confined.get(form.id, ())]
-            unseen = ports and (not known or may_have_fewer(known, shown, slots, width, throughput))
+            unseen = ports and (not known or self._may_have_fewer(form, known, slots, throughput))
             yield Usage.SLOWER.of(), LOW if unseen else MEDIUM
         elif not throughput and any(len(op.ports) > 1 for op in known):
             yield Usage.UNTIMED.of(), LOW
         if self.groups.in_turn and self._beside(known):
             yield Usage.IN_TURN.of(), LOW
+        if stores(form) and is_called_move(form) and self._may_have_fewer(form, known, slots, throughput):
+            yield Usage.FEWER.of(), MEDIUM
         hidden = not self.facts.hiding.isdisjoint(domains(form))
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:
@@ -374,6 +379,13 @@ class TimedJudge:
             yield Usage.IDLE_SLOTS.of(idle), MEDIUM if needs_none else LOW
         elif memory_of(form) is not None and hidden and self._beside(known) < max(1, round(slots or 0)):
             yield Usage.UNSEEN.of(), LOW
+
+    def _may_have_fewer(
+        self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
+    ) -> bool:
+        """Whether a form with fewer ports would be as slow, and cost no class more."""
+        shown = [set(self.structure.sets.get(n, ())) for n in self.facts.confined.get(form.id, ())]
+        return may_have_fewer(known, shown, slots, self.facts.front_end.width, throughput)
 
     def _beside(self, known: Sequence[Operation]) -> int:
         """Micro-operations beside those for memory, which come in the slots of others."""

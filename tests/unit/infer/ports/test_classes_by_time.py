@@ -50,10 +50,33 @@ def test_what_waits_for_what_it_overwrites_stands_for_no_class(table, alone, fir
     names = ["BLSR (R64, R64)", "POPCNT (R64, R64)"]
     facts = SimpleNamespace(
         table=table, throughputs=dict.fromkeys(names, 0.5), alone={names[0]: alone, names[1]: 1.0},
-        is_of_one_slot=lambda form: True,
+        takes=lambda form, slots: slots == 1,
     )  # fmt: skip
     [group] = blockers_of(facts, 6).values()
     assert group[0] == first
+
+
+@pytest.mark.parametrize(
+    ("slots", "width", "stores"),
+    [
+        ((1, 1), 6, ["VMOVUPS (M128, XMM)", "MOV (M64, R64)"]),
+        ((2, 1), 6, ["VMOVUPS (M128, XMM)"]),
+        (
+            (2, 2),
+            6,
+            ["MOV (M64, R64)", "VMOVUPS (M128, XMM)"],
+        ),  # whose datum needs none of the vectors' ports
+        ((2, 2), 4, []),  # nothing would run beside them
+    ],
+)
+def test_stores_of_two_slots_are_blocking_instructions_where_no_others_are(table, slots, width, stores):
+    taken = {"MOV (M64, R64)": slots[0], "VMOVUPS (M128, XMM)": slots[1], "MOV (R64, M64)": 1}
+    facts = SimpleNamespace(
+        table=table, throughputs=dict.fromkeys(taken, 0.5), alone={},
+        takes=lambda form, slots: slots == taken[form],
+    )  # fmt: skip
+    [group] = blockers_of(facts, width).values()
+    assert group == ["MOV (R64, M64)", *stores]
 
 
 @pytest.mark.parametrize(("vectors", "kept"), [((5, 6), True), ((5, 7), False), ((7, 8), True)])

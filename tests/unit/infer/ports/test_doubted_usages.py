@@ -156,6 +156,13 @@ def test_ports_are_doubted_where_the_width_is_a_guess(table, width, level):
     assert (found.ports, found.confidence) == ("1*p01", level)
 
 
+@pytest.mark.parametrize(("name", "levels"), [("MOV (M64, R64)", [MEDIUM]), ("ADD (M64, R64)", [])])
+def test_the_datum_of_a_store_may_have_fewer_ports(table, name, levels):
+    """A store a cycle, as addresses let: of three ports for what is stored, one would do."""
+    known = Operation((3,)), Operation((0, 1, 2))
+    assert list(doubts(table, name, known, 1.0, 1.0, load=(3,)).values()) == levels
+
+
 WIDE = "LEA_B (R64)"
 
 

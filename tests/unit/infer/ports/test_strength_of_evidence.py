@@ -52,6 +52,14 @@ def test_four_in_five_slots_nearly_fill_the_front_end(readings, full, room):
     assert against(5, slots=full, **readings) < against(5, slots=room, **readings) - 3
 
 
+@pytest.mark.parametrize(("more", "apart"), [(0, False), (2, True)])
+def test_what_takes_more_slots_than_it_has_ports_is_not_slow_for_shared_ones(more, apart):
+    """Two stores of two slots and three loads in six slots take 7/6 of a cycle with ports of their own."""
+    stores, loads = Class("stores", 2, frozenset("m"), more), Class("loads", 3, frozenset("m"))
+    [found] = evidence_of([ClassPair(stores, loads, Look(7 / 6, ERROR), (), ())], 6.0)
+    assert (found.nats[5] < 1) == apart
+
+
 @pytest.mark.parametrize(("ratio", "seen"), [(1.27, False), (1.28, True)])
 def test_what_is_seen_to_share(ratio, seen):
     pair = ClassPair(*(Class(n, 2, frozenset("v")) for n in "ab"), Look(ratio, ERROR), (), ())
