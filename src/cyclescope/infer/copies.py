@@ -7,19 +7,25 @@ import os
 import pickle
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Generic, NoReturn, TypeVar
 
+Key = TypeVar("Key")
 Made = TypeVar("Made")
 MOST_COPIES = 3  # copies: what this process does meanwhile takes as long as what is left for more
 
 
 def possible_copies() -> int:
     """How many copies have a CPU of their own; none beside threads, whose locks a copy would never get."""
-    return min(len(os.sched_getaffinity(0)) - 1, MOST_COPIES) if threading.active_count() == 1 else 0
+    return _with_a_cpu() if threading.active_count() == 1 else 0
+
+
+def _with_a_cpu() -> int:
+    return min(len(os.sched_getaffinity(0)) - 1, MOST_COPIES)
 
 
 @contextmanager
@@ -41,23 +47,62 @@ def by_copies(
             copy.end()
 
 
+class MadeAhead(Generic[Key, Made]):
+    """What a copy of this process makes of keys, the last first, while this one needs others or waits.
+
+    It takes what is left of a CPU. Nobody waits for it: beside threads it may never get a lock.
+    """
+
+    def __init__(self, work: Callable[[Key], Made], keys: Sequence[Key], at_once: int) -> None:
+        self._parts = parts = [keys[start : start + at_once] for start in range(0, len(keys), at_once)]
+        self._made: dict[Key, Made] = {}
+        self._copy: _Copy[list[Made]] | None = None
+
+        def some(number: int) -> list[Made]:
+            os.nice(20)  # as nice as can be
+            return [work(key) for key in parts[number]]
+
+        if len(parts) > 1 and _with_a_cpu():
+            with suppress(OSError):
+                self._copy = _Copy(some, range(len(parts))[::-1], waits=False)
+
+    def take(self, key: Key) -> Made | None:
+        """What was made of a key, once; None where the copy is not that far."""
+        while self._copy and key not in self._made and (some := self._copy.take()) is not None:
+            self._made.update(zip(self._parts.pop(), some, strict=True))
+            if not self._parts:
+                self.end()
+        return self._made.pop(key, None)
+
+    def end(self) -> None:
+        """Let nothing more be made."""
+        copy, self._copy = self._copy, None
+        if copy:
+            copy.end()
+
+    __del__ = end
+
+
 class _Copy(Generic[Made]):
     """One copy: it leaves its parts in a file, and tells their lengths by a pipe, in a line each; that pipe
     also ends it when nobody listens.
     """
 
-    def __init__(self, work: Callable[[int], Made], parts: Sequence[int]) -> None:
+    def __init__(self, work: Callable[[int], Made], parts: Sequence[int], waits: bool = True) -> None:
         self._read = 0
         self._file = TemporaryFile(buffering=0)  # noqa: SIM115
         listening, telling = os.pipe()
+        os.set_blocking(listening, waits)
         self._lengths = os.fdopen(listening, "rb")
-        self._pid = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of copies beside threads
+            self._pid = os.fork()
         if self._pid == 0:
             _run(work, parts, self._file, telling)
         os.close(telling)
 
     def take(self) -> Made | None:
-        """The next part; None after the copy has failed."""
+        """The next part; None after the copy has failed, or before it is made where nobody `waits`."""
         told = self._lengths.readline()
         if not told.endswith(b"\n"):
             return None

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from cyclescope.infer.copies import MadeAhead
 from cyclescope.infer.front_end.undivided import MICROCODE
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import LATE_TURNS, SLOWER, Explanation, most_needed
@@ -124,6 +125,7 @@ class PortBuilder:
         self.judge = judge
         self.facts = judge.facts
         self._known: dict[tuple[str, float | None], PortUsage] = {}
+        self.ahead: MadeAhead[tuple[str, float | None], PortUsage] | None = None  # usages
         self._sureness = cache(self._share_of)  # many forms have the same ports
 
     @property
@@ -168,15 +170,16 @@ class PortBuilder:
         self, form: InstructionForm, throughput: float | None, why_none: tuple[Remark, ...] = ()
     ) -> PortUsage:
         """What is known of a form; `why_none` says why nothing was measured."""
-        known = self._known.get((form.id, throughput))
+        key = form.id, throughput
+        known = self._known.get(key) or (self.ahead.take(key) if self.ahead else None)
         if known is None:
             found = self._usage(form, throughput, why_none)
             front_end = self.facts.front_end
             known = msgspec.structs.replace(
                 found, slot_range=front_end.slot_range(form), spare=front_end.spare(form)
             )
-            if form.id in self.facts.confined:
-                self._known[form.id, throughput] = known
+        if form.id in self.facts.confined:
+            self._known[key] = known
         return known
 
     def _usage(
@@ -280,11 +283,9 @@ class PortBuilder:
         self, form: InstructionForm, slots: float | None, known: Sequence[Operation]
     ) -> tuple[float | None, Remark]:
         """Slots with a remark; none of what needs a port, which is not dropped."""
-        return (
-            (None, Slots.NEEDS_PORT.of())
-            if known and slots == 0
-            else (slots, self.facts.front_end.told(form)[1])
-        )
+        if known and slots == 0:
+            return None, Slots.NEEDS_PORT.of()
+        return slots, self.facts.front_end.told(form)[1]
 
     def _may_have_fewer(
         self, known: Sequence[Operation], throughput: float, confined: Mapping[str, float]

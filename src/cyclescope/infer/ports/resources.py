@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from cyclescope.infer.copies import MadeAhead
 from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.ports.builder import NOISE, PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import domains
 from cyclescope.infer.ports.evidence import PortFacts
-from cyclescope.infer.ports.groups import is_load
+from cyclescope.infer.ports.groups import WEIGHED_AT_ONCE, is_load
 from cyclescope.infer.ports.naming import port_groups
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import FormCost, Operation
@@ -32,6 +33,7 @@ SMALLEST_PART = (
 _SURE = 0.7  # the same, where the form's own ports explain its throughput
 STEALS = 2  # ports that a micro-operation of a form holds whose port usage is not known
 HALFWAY = 0.5  # of what forms cost others beyond their operations, until mixes say how much of it counts
+_AT_ONCE = 8 * WEIGHED_AT_ONCE  # forms whose usages are made at once: a twentieth of a second
 MOST_SETS = 8  # of a group of ports whose unions are resources
 
 Ports = tuple[int, ...]
@@ -72,13 +74,15 @@ def hidden_units(
 ) -> Hidden:
     """What the facts tell of units that no port explains, for experiments that tell more.
 
-    `usages` are those that are known.
+    `usages` are known by other facts; what these make of them is needed later, and made ahead.
     """
-    view = ResourceView(ports)
+    view, cycles_of = ResourceView(ports), ports.facts.front_end.throughputs
+    later = [(form, cycles_of.get(form)) for form in ports.facts.confined if form in usages]
+    ports.ahead = MadeAhead(lambda key: ports.usage(ports.facts.table[key[0]], key[1]), later, _AT_ONCE)
     costs = {
         form.id: _cost(usages.get(form.id) or ports.usage(form, cycles), cycles)
         for form in forms
-        if (cycles := ports.facts.front_end.throughputs.get(form.id)) is not None
+        if (cycles := cycles_of.get(form.id)) is not None
     }
     return Hidden(costs, view.of(costs, UNTOLD), view.capacities, ports.facts)
 
