@@ -1,22 +1,29 @@
-"""A command that ends soon looks for no garbage, at its end neither."""
+"""A command that ends soon looks for no garbage, and no command with many objects does at its end."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.programs.processes import environment
 
 CODE = """
 import atexit, gc
 atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count() > 0))  # called after what comes later
-from cyclescope.cli.short_life import keep_everything
-keep_everything()
+from cyclescope.cli.{} import {} as prepare
+prepare()
 """
 
 
-def test_nothing_is_looked_at_for_garbage():
+@pytest.mark.parametrize(
+    ("module", "prepares", "collects"),
+    [("short_life", "keep_everything", False), ("commands.measure", "_collect_seldom", True)],
+)
+def test_nothing_is_looked_at_for_garbage_at_the_end(module, prepares, collects):
+    code = CODE.format(module, prepares)
     done = subprocess.run(
-        [sys.executable, "-c", CODE], env=environment(), capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["False", "True"]
+    assert done.stdout.split() == [str(collects), "True"]

@@ -17,6 +17,7 @@ from cyclescope.cli.options import (
     store_option,
     target_option,
 )
+from cyclescope.cli.short_life import end_at_once
 from cyclescope.errors import BackendUnavailable, Stopped, UnsupportedInstruction, UsageError
 from cyclescope.formats.lists import find_list, read_list, shipped_lists
 from cyclescope.host.uname import host_isa
@@ -148,10 +149,11 @@ def _collect_seldom() -> None:
     """The table lives as long as the run, and cycles are rare: looking for them took a fifth, and a tenth
     where all that is known of a store was looked through again and again. A full run makes some five million
     objects that stay, each of which would be looked at once for a cycle in ten: what it keeps of these is
-    little.
+    little. At the end they would be looked at for a second.
     """
     gc.freeze()
     gc.set_threshold(20_000_000, 20, 1_000)
+    end_at_once()
 
 
 def _run(
