@@ -139,8 +139,9 @@ class FormRoles(msgspec.Struct, frozen=True, kw_only=True):
     `nop` is nothing but a front-end slot, as a rule. `load` and `store` move a general register, `loads` and
     `stores` are the same of vectors. `slow` takes several cycles; `beside` is quick, and any of several ports
     does it. `simple` are forms of a slot by kind (`measure.front_end`), `sized` NOPs, one of each length.
-    `moves` are beginnings of mnemonics of instructions that a core may do by renaming. `plain` are what every
-    program uses, by what it is: on a core with ports each has one.
+    `moves` are beginnings of mnemonics of instructions that a core may do by renaming, `signed` of loads that
+    extend the sign where others do not. `plain` are what every program uses, by what it is: on a core with
+    ports each has one.
     """
 
     nop: str
@@ -153,6 +154,7 @@ class FormRoles(msgspec.Struct, frozen=True, kw_only=True):
     simple: Mapping[str, tuple[str, ...]] = {}
     sized: tuple[str, ...] = ()
     moves: tuple[str, ...] = ()
+    signed: tuple[str, ...] = ()
     plain: Mapping[str, tuple[str, ...]] = {}
 
     @property

@@ -115,7 +115,6 @@ SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)
 """Loops of so many NOPs tell how a core gets code: of the shortest ones, and of the next longer kind."""
 BEGUN_LATE = (4, 8)  # NOPs of a loop that begins so many bytes before the end of a line
 BESIDE_CONSTANTS = (6, 7)  # instructions of loops that tell how many constants a line has room for
-SIGNED_BITS = 32  # of the loads that tell whether the sign is extended on the way
 
 
 class Constants(StrEnum):
@@ -127,7 +126,7 @@ class Constants(StrEnum):
 
 
 class MemoryWay(StrEnum):
-    """Ways through memory from a store to a load, by the addresses and by what the load does."""
+    """Ways through memory from a store to a load, by the addresses."""
 
     BASE = "base register"
     REWRITTEN = "base written in between"
@@ -137,8 +136,6 @@ class MemoryWay(StrEnum):
     COPIED = "copied base"
     STACK = "stack pointer"
     INDEXED = "base and index"
-    SIGNED = f"{SIGNED_BITS} bits, sign extended"
-    ADDED = "operand of an addition"
     UPDATED = "read, modified and written, base written in between"
     STACK_UPDATED = "read, modified and written, stack pointer"
 
@@ -179,14 +176,19 @@ def update_subject(nops: int) -> str:
     return f"{nops} NOPs between updates"
 
 
-def stacked(way: MemoryWay) -> str:
-    """What a load does, where it and the store are addressed by the stack pointer."""
-    return f"{way}, {STACKED}"
+class LoadWork(StrEnum):
+    """What an instruction makes of what it loads."""
+
+    SIGNED = "sign extended"
+    MERGED = "merged"
+    ADDED = "operand of an addition"
 
 
-def learned(way: MemoryWay) -> str:
-    """What a load does, in a short loop, by the base of the store."""
-    return f"{way}, {LOOPED}"
+def worked_subject(work: LoadWork, stored: int = 64, loaded: int = 64, kind: str = OF_GENERAL) -> str:
+    """A load of the first of so many bits that were stored, of which something is made, of a kind."""
+    size = transfer_subject(loaded) if loaded == stored else forwarding_subject(stored, loaded, 0)
+    whole = work is LoadWork.ADDED and stored == loaded == 64
+    return f"{'' if whole else f'{size}, '}{work}{f', {kind}' if kind else ''}"
 
 
 def loads_apart(distance: int) -> str:

@@ -19,7 +19,10 @@ BY_STACK, SAME, ANY = "stack", "same", "any"  # bases that are renamed
 
 
 class PassedAccess(msgspec.Struct, frozen=True):
-    """An access of an instruction of a body: where, how wide, and by which registers and displacement."""
+    """An access of an instruction of a body: where, how wide, and by which registers and displacement.
+
+    What `works` makes something of what it loads.
+    """
 
     number: int
     address: int
@@ -27,6 +30,7 @@ class PassedAccess(msgspec.Struct, frozen=True):
     is_load: bool
     base: tuple[object, ...]
     on_stack: bool
+    works: bool
 
 
 class Passing(msgspec.Struct, frozen=True):
@@ -34,8 +38,9 @@ class Passing(msgspec.Struct, frozen=True):
 
     `renamed` says whose value needs no time: "" none, BY_STACK by it, SAME by registers that the
     store was addressed by, too, and that were not written since, ANY by any registers. Accesses of fewer bits
-    than `narrowest` or with more than `distance` stores in between are not renamed. A load that needs bytes
-    of several stores, or of a store and the cache, takes `failed` cycles longer.
+    than `narrowest` are not renamed, except of what is `worked` on if that says so, nor are those with more
+    than `distance` stores in between. A load that needs bytes of several stores, or of a store and the cache,
+    takes `failed` cycles longer.
     """
 
     renamed: str = ""
@@ -43,6 +48,7 @@ class Passing(msgspec.Struct, frozen=True):
     widest: int = 64
     distance: int = 1 << 20
     failed: float = 0.0
+    worked: bool = False
 
     def kinds(self, accesses: Sequence[PassedAccess], written: Sequence[frozenset[int]]) -> dict[int, str]:
         """What becomes of the instructions of a loop: stores and loads that are renamed, loads that fail.
@@ -69,7 +75,8 @@ class Passing(msgspec.Struct, frozen=True):
         self, store: PassedAccess, load: PassedAccess, between: int, written: Sequence[frozenset[int]]
     ) -> bool:
         bits = 8 * load.size
-        fits = self.narrowest <= bits <= self.widest and between <= self.distance
+        narrowest = 0 if self.worked and load.works else self.narrowest
+        fits = narrowest <= bits <= self.widest and between <= self.distance
         if not self.renamed or not fits or (store.address, store.size) != (load.address, load.size):
             return False
         if self.renamed == BY_STACK:

@@ -22,6 +22,7 @@ from cyclescope.isa.register import domain, register_number
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
+from cyclescope.model.behaviour.passing import work_of
 from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel, Scheduler, Writeback
 from cyclescope.simulate.cost import Ends, cost_of, spread, template
 from cyclescope.simulate.engine import (
@@ -160,7 +161,9 @@ class Simulator:
         sources = len(self._ends[instruction.form.id].sources)
         base = (*access.registers, access.displacement)
         named = tuple(part[0] if isinstance(part, tuple) else str(part) for part in base)
-        return PassedAccess(number, address, access.size, access.word <= sources, named, access.on_stack)
+        is_load, form = access.word <= sources, instruction.form
+        works = any(op.is_memory and op.read and work_of(form, op) for op in form.operands)
+        return PassedAccess(number, address, access.size, is_load, named, access.on_stack, works)
 
     def _pass(
         self,

@@ -7,7 +7,7 @@ import re
 
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.nops import BeforeNop, before_nop, is_nop
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import CoreAnswer, LoadWork
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.core.fusion import WITH
 from cyclescope.probe.core.moves import ITSELF
@@ -52,7 +52,7 @@ def draw_passing(seed: int) -> Passing:
     draw = random.Random(seed)
     renamed = draw.choice(("", BY_STACK, SAME, ANY))
     return Passing(renamed, draw.choice((8, 32)), draw.choice((64, 128)), draw.choice((6, 13, 1 << 20)),
-                   failed=draw.choice((8.0, 14.0)))  # fmt: skip
+                   failed=draw.choice((8.0, 14.0)), worked=draw.random() < 0.5)  # fmt: skip
 
 
 def is_renamed(passing: Passing, subject: str) -> bool:
@@ -63,11 +63,9 @@ def is_renamed(passing: Passing, subject: str) -> bool:
     between = int(word[0]) if "stores" in subject else 0
     rewritten = any(way in subject for way in ("base written", "another base", "copied base"))
     rewritten |= subject == "stack pointer"  # by PUSH and POP
-    fits = (
-        passing.narrowest <= bits <= passing.widest
-        and between <= passing.distance
-        and "load of" not in subject
-    )
+    works = any(work in subject for work in LoadWork)
+    narrowest = 0 if passing.worked and works else passing.narrowest
+    fits = narrowest <= bits <= passing.widest and between <= passing.distance and "load of" not in subject
     by_base = {"": False, BY_STACK: stacked, SAME: not rewritten, ANY: True}[passing.renamed]
     return fits and by_base
 

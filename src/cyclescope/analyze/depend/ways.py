@@ -8,9 +8,8 @@ from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import STACK_POINTER, Location, Places, location_of
 from cyclescope.analyze.depend.memory import Passage
-from cyclescope.isa.form import InstructionForm
-from cyclescope.model.behaviour.passing import MOST_SHORT, MemoryPassing, StoredLoad
-from cyclescope.model.facts import SIGNED_BITS, MemoryWay
+from cyclescope.model.behaviour.passing import MOST_SHORT, MemoryPassing, StoredLoad, work_of
+from cyclescope.model.facts import MemoryWay
 
 
 class KnownWays:
@@ -84,12 +83,17 @@ class KnownWays:
         assert writer.form is not None
         loaded, stored = reader.form.operands[passage.load[1]], writer.form.operands[passage.store[1]]
         vector = bool(reader.form.vector_width or writer.form.vector_width)
-        does = None if self._is_update(passage.load) else _does(reader.form, passage.load[1])
+        updates = self._is_update(passage.load)
+        does = None if updates else work_of(reader.form, loaded)
         sizes, way = (stored.width, loaded.width, passage.offset), self._way(passage)
         unasked = reader.form.on_masks_or_x87 or writer.form.on_masks_or_x87
-        ends = ((self._costs[number], operand) for number, operand in (passage.load, passage.store))
+        ends = [(self._costs[number], operand) for number, operand in (passage.load, passage.store)]
         alone = max(placed.cost.latencies.get(_own_trip(placed, operand), 0.0) for placed, operand in ends)
-        return StoredLoad(*sizes, way, vector, passage.between, self._few, does, unasked, alone)
+        own = self._costs[passage.store[0]].cost.latencies.get(_own_trip(*ends[1]))
+        updated = own if self._is_update(passage.store) else None
+        return StoredLoad(
+            *sizes, way, vector, passage.between, self._few, does, unasked, alone, updated, updates
+        )
 
     def _way(self, passage: Passage) -> MemoryWay:
         """By what registers the two addresses are made."""
@@ -132,13 +136,3 @@ def _own_trip(placed: PlacedCost, operand: int) -> str:
     """The pair of what an instruction loads there and stores there."""
     data = f"{placed.form.operands[operand].name}.data"
     return f"{data}->{data}"
-
-
-def _does(form: InstructionForm, loaded: int) -> MemoryWay | None:
-    """What an instruction does to what it loads, if that is more than to load it."""
-    memory = form.operands[loaded]
-    others = [op for op in form.operands if op is not memory and not (op.role or op.implicit)]
-    if form.flags_read or form.flags_written or any(op.read for op in others):
-        return MemoryWay.ADDED
-    extended = memory.width == SIGNED_BITS and any(op.width > memory.width for op in others)
-    return MemoryWay.SIGNED if extended else None

@@ -158,6 +158,7 @@ RECORD = InstructionSet(
             "vector": ("ANDv16i8", "ADDv4i32"),
         },
         moves=("MOV", "FMOV", "ORR"),
+        signed=("LDRS", "LDURS", "LDTRS", "LDPSW", "LDAPURS"),
     ),
     links=LinkRules(doubled=("restore.", "r>p")),
     blocking=BlockingRules(

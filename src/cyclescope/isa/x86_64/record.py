@@ -204,6 +204,7 @@ RECORD = InstructionSet(
         },
         sized=("NOP", "NOP_W", "NOP (R32)", "NOP (M32)", "NOP (M16)"),
         moves=("MOV", "VMOV", "KMOV", "LEA", "XCHG", "XADD", "FXCH"),
+        signed=("MOVSX",),
     ),
     links=LinkRules(
         doubled=("restore.", "flag>r.AF", "r>mem.32", "r>mem.64", "mem>r.32", "mem>r.64"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model.facts import (
     FORWARDING,
     LOOPED,
@@ -17,14 +20,14 @@ from cyclescope.model.facts import (
     VEX,
     CoreAnswer,
     Fact,
+    LoadWork,
     MemoryWay,
     distance_subject,
     forwarding_subject,
-    learned,
-    stacked,
     transfer_subject,
     trip_subject,
     update_subject,
+    worked_subject,
 )
 
 IN_SHORT_LOOPS = {
@@ -35,6 +38,7 @@ ON_STACK = (MemoryWay.STACK, MemoryWay.STACK_UPDATED)  # ways whose sizes and di
 _UPDATES = (MemoryWay.UPDATED, MemoryWay.STACK_UPDATED)  # of a register and memory in one instruction
 MOST_SHORT = 12  # loads of what was stored that a short loop has: as many as were asked
 _STORED = (32, 64, 16, 8, 128, 256)  # bits: stores whose failures stand for those of others, the first known
+_OPERATION = 1.0  # cycles of an update's operation: an addition's, as on every core
 WHOLE_REGISTER = 64  # bits of the registers by which ways are asked
 DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between that probes ask for
 
@@ -43,9 +47,11 @@ class StoredLoad(NamedTuple):
     """A load of `loaded` bits that begins `offset` bytes behind the place where `stored` bits were stored.
 
     `between` are the other stores in between; `vector` tells of a vector register at one of the ends, `few`
-    of a loop that has few such loads, `does` of what is done to the data (SIGNED or ADDED). Of what is
-    `unasked`, of x87 registers or masks, probes found out when it fails, and nothing else. `alone` are the
-    cycles that one of the two instructions takes from its own store to its next, the most that is known.
+    of a loop that has few such loads, `does` of what is made of the data. Of what is `unasked`, of x87
+    registers or masks, probes found out when it fails, and nothing else. `alone` are the cycles that one of
+    the two instructions takes from its own store to its next, the most that is known, `updated` those of
+    what stores if it loads as much there, too. What loads `updates` memory: what is renamed for an addition
+    is for that, but it may be renamed where an addition's operand is not.
     """
 
     stored: int
@@ -55,9 +61,11 @@ class StoredLoad(NamedTuple):
     vector: bool = False
     between: int = 0
     few: bool = False
-    does: MemoryWay | None = None
+    does: LoadWork | None = None
     unasked: bool = False
     alone: float = 0.0
+    updated: float | None = None
+    updates: bool = False
 
     @property
     def is_inside(self) -> bool:
@@ -99,7 +107,7 @@ class MemoryPassing:
         if renamed is not None:
             return renamed
         least = 0.0 if one.way in _UPDATES and way is not None else fact.value
-        return max(least, self._forwarded(one), 0.0)
+        return max(least + self._work(one), self._forwarded(one), 0.0)
 
     @property
     def knows_trips(self) -> bool:
@@ -171,14 +179,33 @@ class MemoryPassing:
 
         What is forwarded is asked by another register than what was stored, which some cores never rename.
         """
-        size = self._size(one)
+        own = self._own(one)
+        size = own or self._size(one)
         if size is None:
             return None
         subjects = (self._subject(one), size, *self._distances(one), *self._done(one))
         asked = [self._ways.get(subject) for subject in subjects]
         if any(fact is None or fact.answer is not CoreAnswer.RENAMED for fact in asked):
             return None
-        return max(_clearly(fact) for fact in asked if fact is not None)
+        way = max(_clearly(fact) for fact in asked if fact is not None)
+        return max(way - self._not_stored(one), 0.0)
+
+    def _not_stored(self, one: StoredLoad) -> float:
+        """Cycles of a way by which what an update stores is there sooner than what is only stored.
+
+        A narrow register takes a Zen 5 a cycle to store, and nothing from one update to the next.
+        """
+        asked = self._ways.get(worked_subject(LoadWork.ADDED, one.stored, one.stored))
+        if one.updated is None or asked is None or asked.answer is not CoreAnswer.RENAMED:
+            return 0.0
+        return max(_clearly(asked) - max(one.updated - _OPERATION, 0.0), 0.0)
+
+    def _work(self, one: StoredLoad) -> float:
+        """Cycles by which a load takes longer that makes something of the data: what is left if renamed."""
+        if one.does in (None, LoadWork.ADDED):
+            return 0.0
+        asked = self._ways.get(worked_subject(one.does, WHOLE_REGISTER, one.loaded))
+        return _clearly(asked) if asked is not None and asked.answer is CoreAnswer.RENAMED else 0.0
 
     def _size(self, one: StoredLoad) -> str | None:
         """What was asked of a load of so much of so much, None of a part of it that was not asked."""
@@ -192,11 +219,26 @@ class MemoryPassing:
         return str(MemoryWay.BASE) if whole else transfer_subject(one.loaded, kind)
 
     def _done(self, one: StoredLoad) -> list[str]:
-        """What was asked of what is done to the data."""
+        """What was asked of what is made of the data, of as much of them or of all of a register."""
         if one.does is None:
             return []
-        subject = {STACKED: stacked(one.does), LOOPED: learned(one.does)}.get(self._kind(one), str(one.does))
+        size = (one.loaded, one.loaded) if one.does is LoadWork.SIGNED else (WHOLE_REGISTER, WHOLE_REGISTER)
+        work = LoadWork.SIGNED if one.does is LoadWork.SIGNED else LoadWork.ADDED
+        subject = self._own(one) or worked_subject(work, *size, self._kind(one))
         return [subject] if subject in self._ways else []
+
+    def _own(self, one: StoredLoad) -> str | None:
+        """What was asked of a load of just so much, of which just this is made: of others it tells nothing.
+
+        A core may rename what an operation reads and not what is only loaded.
+        """
+        work = LoadWork.ADDED if one.updates else one.does
+        if work is None or one.offset:
+            return None
+        fact = self._ways.get(worked_subject(work, one.stored, one.loaded, self._kind(one)))
+        if fact is None or (one.updates and fact.answer is not CoreAnswer.RENAMED):
+            return None
+        return fact.subject
 
     def _kind(self, one: StoredLoad) -> str:
         """The kind of subjects that tell of a way by the stack pointer, or in short loops, if asked."""
@@ -267,3 +309,13 @@ def _clearly(fact: Fact) -> float:
     """Cycles that are more than none beyond the error."""
     value = fact.value or 0.0
     return value if value > (fact.error or 0.0) else 0.0
+
+
+def work_of(form: InstructionForm, loaded: Operand) -> LoadWork | None:
+    """What an instruction makes of what it loads, if that is more than to load it."""
+    roles = instruction_set(form.isa).roles
+    if form.flags_read or form.flags_written:
+        return LoadWork.ADDED
+    if any(op.read for op in form.operands if op is not loaded and not (op.role or op.implicit)):
+        return LoadWork.MERGED if form.mnemonic.startswith(roles.moves) else LoadWork.ADDED
+    return LoadWork.SIGNED if form.mnemonic.startswith(roles.signed) else None

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from cyclescope.kernel.kernel import CANARY, LONG, WATCHED
 from cyclescope.model.behaviour.passing import DISTANCES
 from cyclescope.model.facts import (
@@ -21,14 +23,14 @@ from cyclescope.model.facts import (
     TRIP_ADDITIONS,
     TRIP_NOPS,
     CoreAnswer,
+    LoadWork,
     MemoryWay,
     distance_subject,
     forwarding_subject,
-    learned,
-    stacked,
     transfer_subject,
     trip_subject,
     update_subject,
+    worked_subject,
 )
 from cyclescope.probe.code import DEPENDENT, PARALLEL, KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
@@ -59,6 +61,7 @@ from cyclescope.remarks.probing import UnclearMemory
 MANY_PAIRS = 64
 _APART, _PLACES = "p +120", 15  # where no other store goes: they are in so many places before
 _NOTHING = Interval(0.0, 0.0)
+_WORKED = "asked, worked"  # the part that tells what an operation on the loaded data takes, of itself
 _LEARNED = (MemoryWay.REWRITTEN_SHORT, MemoryWay.OTHER_SHORT)  # where a core may know pairs, or not yet
 _HERE, _THERE = "p +64", "q +64"  # two registers with the same address
 _STACK, _STACK_APART = "s +16", "s +120"  # the latter at no place of a page that other stores have
@@ -68,7 +71,8 @@ class Way(NamedTuple):
     """A way through memory: where it is stored and loaded, and what is done in between.
 
     In a `short` loop the same few instructions are the pairs of all rounds: a core may learn them. `besides`
-    is what is done to the loaded data, and takes its time without the load, too.
+    is what is done to the loaded data, and takes its time without the load, too. `works` takes as long as
+    what a load does that is no more than a load otherwise: that is part of the way.
     """
 
     subject: str
@@ -80,6 +84,7 @@ class Way(NamedTuple):
     setting: Setting = Setting()
     short: bool = False
     besides: str = ""
+    works: str = ""
 
 
 _NO_INDEX = Setting(numbers=((5, 0),))
@@ -103,6 +108,7 @@ def _ways(isa: str) -> Iterator[Way]:
     yield _way(MemoryWay.OTHER_SHORT, whole, load=_THERE)._replace(short=True)
     yield from _in_short_loops(isa)
     yield from _KINDS[isa]
+    yield from _worked(isa)
     for kind, group in groups(isa).items():
         for one in group:
             if one is not whole:
@@ -114,9 +120,8 @@ def _in_short_loops(isa: str) -> Iterator[Way]:
     """Ways by one base in short loops, which some cores rename there and nowhere else."""
     for one in PLAIN_TRANSFERS[isa]:
         yield _way(transfer_subject(one.bits, LOOPED), one, quick=False)._replace(short=True)
-    for way in _KINDS[isa]:
-        if way.subject in (MemoryWay.SIGNED, MemoryWay.ADDED):
-            yield way._replace(subject=learned(MemoryWay(way.subject)), short=True, quick=False)
+    for way in _worked(isa, LOOPED):
+        yield way._replace(short=True)
 
 
 def _on_stack(isa: str) -> Iterator[Way]:
@@ -126,10 +131,24 @@ def _on_stack(isa: str) -> Iterator[Way]:
         yield _way(transfer_subject(one.bits, STACKED), one, _STACK, _STACK, quick=one.bits in (32, 64))
     for kind, place in ((OF_GENERAL, _HERE), (STACKED, _STACK)):
         yield _way(*_part(isa, kind), place, place, quick=False)
-    for way in _KINDS[isa]:
-        if way.subject in (MemoryWay.SIGNED, MemoryWay.ADDED):
-            store, load = (text.replace(" p", " s") for text in (way.store, way.load))
-            yield way._replace(subject=stacked(MemoryWay(way.subject)), store=store, load=load)
+    yield from _worked(isa, STACKED, _STACK)
+
+
+def _worked(isa: str, kind: str = OF_GENERAL, place: str = _HERE) -> Iterator[Way]:
+    """Ways on which something is made of what is loaded, of all and of the first part of what was stored.
+
+    A Zen 5 renames narrow loads that an operation goes with, and none of those that only load. Of parts that
+    is asked of one kind.
+    """
+    for work, loads in _WORKS.get(isa, {}).items():
+        added = work is LoadWork.ADDED
+        alone = (_ADDITION[isa], "") if added else ("", _ADDITION[isa])
+        for loaded, load in loads.items():
+            for one in PLAIN_TRANSFERS[isa]:
+                if one.bits == loaded or (one.bits > loaded and not kind):
+                    subject = worked_subject(work, one.bits, loaded, kind)
+                    way = _way(subject, one._replace(load=load), place, place, quick=subject == work)
+                    yield way._replace(besides=alone[0], works=alone[1])
 
 
 def _part(isa: str, kind: str) -> tuple[str, Transfer]:
@@ -150,17 +169,9 @@ _KINDS: Mapping[str, tuple[Way, ...]] = {
         Way(MemoryWay.STACK, "PUSH (R64): a", "POP (R64): a", "IMUL (R64, R64, I8): a a #3"),
         Way(MemoryWay.INDEXED, "MOV (M64, R64): p a *o +64", "MOV (R64, M64): a p *o +64",
             "IMUL (R64, R64, I8): a a #3", setting=_NO_INDEX),
-        Way("8 bits into 8", "MOV (M8, R8l): p a +64", "MOV (R8l, M8): a p +64",
-            "IMUL (R64, R64, I8): a a #3", quick=False),
-        Way(MemoryWay.SIGNED, "MOV (M32, R32): p a +64", "MOVSXD (R64, M32): a p +64",
-            "IMUL (R64, R64, I8): a a #3", quick=False),
-        Way(MemoryWay.ADDED, "MOV (M64, R64): p a +64", "ADD (R64, M64): a p +64",
-            "IMUL (R64, R64, I8): a a #3", besides="ADD (R64, I8): a #1"),
     ),
     "aarch64": (
         Way(MemoryWay.STACK, "STRXui: a s +16", "LDRXui: a s +16", "MADDXrrr: a a e z"),
-        Way(MemoryWay.SIGNED, "STRWui: a p +64", "LDRSWui: a p +64", "MADDXrrr: a a e z",
-            quick=False),
     ),
     "riscv64": (
         Way(MemoryWay.STACK, "SD: a s +16", "LD: a s +16", "MUL: a a e"),
@@ -168,6 +179,24 @@ _KINDS: Mapping[str, tuple[Way, ...]] = {
     ),
 }  # fmt: skip
 
+
+_ADDITION: Mapping[str, str] = {"x86-64": "ADD (R64, I8): a #1", "aarch64": "ADDXri: a a #1"}
+# Loads that make something of what they load, by how many bits that is.
+_WORKS: Mapping[str, Mapping[LoadWork, Mapping[int, str]]] = {
+    "x86-64": {
+        LoadWork.SIGNED: {
+            8: "MOVSX (R32, M8): a @", 16: "MOVSX (R32, M16): a @", 32: "MOVSXD (R64, M32): a @",
+        },
+        LoadWork.MERGED: {8: "MOV (R8l, M8): a @", 16: "MOV (R16, M16): a @"},
+        LoadWork.ADDED: {
+            8: "ADD (R8l, M8): a @", 16: "ADD (R16, M16): a @", 32: "ADD (R32, M32): a @",
+            64: "ADD (R64, M64): a @",
+        },
+    },
+    "aarch64": {
+        LoadWork.SIGNED: {8: "LDRSBXui: a @", 16: "LDRSHXui: a @", 32: "LDRSWui: a @"},
+    },
+}  # fmt: skip
 
 _NOP = "NOP (M32): p +8"
 # What an instruction does to memory at a base, and the same to a register.
@@ -213,8 +242,11 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
     yield from _updated(isa)
     yield from _trips(isa)
     for way in _ways(isa):
-        lines = _lines(isa, way)
-        yield ProbeCase(way.subject, (*_points(*lines, way.setting, way.short), load_latency(isa)), way.quick)
+        points = _points(*_lines(isa, way, way.besides), way.setting, way.short)
+        if way.works:
+            _, worked = _points(*_lines(isa, way, way.works), way.setting, way.short)
+            points = (*points, msgspec.structs.replace(worked, part=_WORKED))
+        yield ProbeCase(way.subject, (*points, load_latency(isa)), way.quick)
     for count in DISTANCES if isa in PLAIN_TRANSFERS else ():
         yield _distance(isa, distance_subject(count), count, _APART)
         yield _distance(isa, distance_subject(count, LOOPED), count, _APART)
@@ -222,12 +254,15 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
 
 
 def _lines(
-    isa: str, way: Way
+    isa: str, way: Way, done: str
 ) -> tuple[tuple[KernelLine, ...], tuple[KernelLine, ...], tuple[KernelLine, ...]]:
-    """What comes before the load, the load, and the load that nothing waits for, each with the link."""
+    """What comes before the load, the load, and the load that nothing waits for, each with the link.
+
+    With the last something is `done` to the data.
+    """
     link = written(isa, way.link)
     before = (*written(isa, way.store), *written(isa, *way.between))
-    besides = written(isa, way.besides) if way.besides else ()
+    besides = written(isa, done) if done else ()
     other = written(isa, with_register(way.load, "b"))
     return before, (*written(isa, way.load), *link), (*other, *besides, *link)
 
@@ -238,7 +273,7 @@ def _points(
     other: tuple[KernelLine, ...],
     setting: Setting,
     short: bool = False,
-) -> tuple[Point, Point]:
+) -> tuple[Point, ...]:
     flags = DEPENDENT | WATCHED if short else PARALLEL
     return (
         Point("asked", (*before, *load), 0, flags, setting),
@@ -266,7 +301,8 @@ def _distance(isa: str, subject: str, count: int, place: str) -> ProbeCase:
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     way, load = extra(readings), readings.get("load")
-    answer = CoreAnswer.FORWARDED if is_higher(way, _NOTHING, load) else CoreAnswer.RENAMED
+    level = extra(readings, without=_WORKED) if any(p.part == _WORKED for p in case.points) else way
+    answer = CoreAnswer.FORWARDED if is_higher(level, _NOTHING, load) else CoreAnswer.RENAMED
     may_learn = case.subject in _LEARNED or case.subject.endswith(LOOPED)
     if answer is CoreAnswer.FORWARDED and may_learn and not steady(way):
         raise Unresolved(UnclearMemory.MAY_LEARN.of())

@@ -111,9 +111,9 @@ def load_latency(isa: str) -> Point:
     return parallel("load", text, setting=Setting(pointers=((number, 512),), stored=((512, 512),)))
 
 
-def extra(readings: Readings, part: str = "asked") -> Interval:
+def extra(readings: Readings, part: str = "asked", without: str = "") -> Interval:
     """Cycles from stored data to the register that loads them: what the way through memory adds."""
-    return readings.get(part) - readings.get(f"{part}, cut")
+    return readings.get(part) - readings.get(without or f"{part}, cut")
 
 
 def per_cycle(readings: Readings, most: float) -> ProbeVerdict:

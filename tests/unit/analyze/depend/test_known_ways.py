@@ -15,11 +15,11 @@ from cyclescope.model.facts import (
     VECTOR,
     CoreAnswer,
     Fact,
+    LoadWork,
     MemoryWay,
     forwarding_subject,
-    learned,
-    stacked,
     transfer_subject,
+    worked_subject,
 )
 from tests.support.code.blocks import FORWARD, LOAD, block, changed, measured, predicted
 from tests.support.made.ways import FACTS, FAILED, SLOW
@@ -54,8 +54,8 @@ ON_STACK = (
     Fact(RENAMING, MemoryWay.STACK_UPDATED, CoreAnswer.RENAMED, 0.0, 0.05),
     Fact(RENAMING, transfer_subject(64, STACKED), CoreAnswer.RENAMED, 0.0, 0.05),
     Fact(RENAMING, transfer_subject(32, STACKED), CoreAnswer.RENAMED, 0.0, 0.05),
-    Fact(RENAMING, stacked(MemoryWay.SIGNED), CoreAnswer.FORWARDED, SLOW + 1, 0.05),
-    Fact(RENAMING, stacked(MemoryWay.ADDED), CoreAnswer.FORWARDED, SLOW + 2, 0.05),
+    Fact(RENAMING, worked_subject(LoadWork.SIGNED, 32, 32, STACKED), CoreAnswer.FORWARDED, SLOW + 1, 0.05),
+    Fact(RENAMING, worked_subject(LoadWork.ADDED, kind=STACKED), CoreAnswer.FORWARDED, SLOW + 2, 0.05),
 )
 
 
@@ -161,7 +161,7 @@ IN_SHORT = (
     Fact(RENAMING, MemoryWay.REWRITTEN_SHORT, CoreAnswer.RENAMED, 0.0, 0.05),
     Fact(RENAMING, transfer_subject(64, LOOPED), CoreAnswer.RENAMED, 0.0, 0.05),
     Fact(RENAMING, transfer_subject(16, LOOPED), CoreAnswer.FORWARDED, SLOW, 0.05),
-    Fact(RENAMING, learned(MemoryWay.ADDED), CoreAnswer.FORWARDED, SLOW + 2, 0.05),
+    Fact(RENAMING, worked_subject(LoadWork.ADDED, kind=LOOPED), CoreAnswer.FORWARDED, SLOW + 2, 0.05),
 )
 LOOP = "; dec rcx; jne ."
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.found import behaviour_of
-from cyclescope.model.behaviour.passing import DISTANCES, MemoryPassing, StoredLoad
+from cyclescope.model.behaviour.passing import DISTANCES, MemoryPassing, StoredLoad, work_of
 from cyclescope.model.facts import (
     FORWARDING,
     LOOPED,
@@ -15,11 +16,12 @@ from cyclescope.model.facts import (
     VECTOR,
     CoreAnswer,
     Fact,
+    LoadWork,
     MemoryWay,
     distance_subject,
     forwarding_subject,
-    stacked,
     transfer_subject,
+    worked_subject,
 )
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 
@@ -148,10 +150,10 @@ def test_parts_of_what_was_stored_are_renamed_where_they_were_asked(load, cycles
 
 STACKS = MemoryPassing((  # as a Zen 3: renamed by the stack pointer, of 32 bits or more
     way(MemoryWay.BASE, 6.0), way(MemoryWay.STACK, 0.0), way(MemoryWay.STACK_UPDATED, 0.0),
-    way("32 bits", 6.1), way(MemoryWay.ADDED, 7.0), way(distance_subject(1), 6.0),
+    way("32 bits", 6.1), way(LoadWork.ADDED, 7.0), way(distance_subject(1), 6.0),
     way(transfer_subject(64, STACKED), 0.0), way(transfer_subject(32, STACKED), 0.0),
     way(transfer_subject(16, STACKED), 6.2), way(forwarding_subject(64, 32, 0, STACKED), 0.0),
-    way(stacked(MemoryWay.SIGNED), 7.2), way(distance_subject(15, STACKED), 0.0),
+    way(worked_subject(LoadWork.SIGNED, 32, 32, STACKED), 7.2), way(distance_subject(15, STACKED), 0.0),
     way(distance_subject(16, STACKED), 6.3),
     size(64, 64, 0, 5.9), size(32, 32, 0, 5.9), size(16, 16, 0, 5.9), size(64, 32, 0, 5.9),
     size(64, 32, 4, 5.8),
@@ -171,9 +173,9 @@ STACKS = MemoryPassing((  # as a Zen 3: renamed by the stack pointer, of 32 bits
         (StoredLoad(64, 64, 0, MemoryWay.STACK_UPDATED), 0.0),
         (StoredLoad(64, 64, 0, MemoryWay.STACK, between=15), 0.0),
         (StoredLoad(64, 64, 0, MemoryWay.STACK, between=16), 6.3),
-        (StoredLoad(32, 32, 0, MemoryWay.STACK, does=MemoryWay.SIGNED), 7.2),
-        (StoredLoad(64, 64, 0, MemoryWay.STACK, does=MemoryWay.ADDED), 0.0),  # not asked by the stack pointer
-        (StoredLoad(64, 64, 0, MemoryWay.BASE, does=MemoryWay.ADDED), 7.0),
+        (StoredLoad(32, 32, 0, MemoryWay.STACK, does=LoadWork.SIGNED), 7.2),
+        (StoredLoad(64, 64, 0, MemoryWay.STACK, does=LoadWork.ADDED), 0.0),  # not asked by the stack pointer
+        (StoredLoad(64, 64, 0, MemoryWay.BASE, does=LoadWork.ADDED), 7.0),
     ],
 )
 def test_ways_by_the_stack_pointer_are_their_own(load, cycles):
@@ -209,3 +211,53 @@ def test_a_model_with_facts_is_read_as_it_was_written():
     again = decode(encode(model))
     assert behaviour_of(again).passing.cycles(StoredLoad(64, 64, 0, MemoryWay.BASE)) == 0.0
     assert msgspec.structs.asdict(again) == msgspec.structs.asdict(model)
+
+
+def worked(stored, loaded, work, cycles, answer=None):
+    return way(worked_subject(work, stored, loaded), cycles, answer)
+
+
+SIGNED, MERGED, ADDED = LoadWork
+NARROW = MemoryPassing((
+    way(MemoryWay.BASE, 0.0), way(MemoryWay.REWRITTEN, 7.1), way(transfer_subject(8), 7.0),
+    size(64, 64, 0, 7.0), size(8, 8, 0, 7.0), size(32, 8, 0, 7.0), size(32, 8, 1, 7.0), size(16, 8, 0, 7.0),
+    worked(8, 8, SIGNED, 2.0, RENAMED), worked(32, 8, MERGED, 1.0, RENAMED),
+    worked(64, 8, MERGED, 1.0, RENAMED), worked(8, 8, MERGED, 2.0, RENAMED),
+    worked(8, 8, ADDED, 1.0, RENAMED), worked(16, 8, ADDED, 8.1), worked(64, 64, ADDED, 0.0),
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("load", "cycles"),
+    [
+        (StoredLoad(8, 8, 0, MemoryWay.BASE), 7.0),  # only loaded, and not renamed
+        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=SIGNED), 2.0),
+        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=ADDED), 1.0),
+        (StoredLoad(32, 8, 0, MemoryWay.BASE, does=MERGED), 1.0),
+        (StoredLoad(32, 8, 1, MemoryWay.BASE, does=MERGED), 8.0),  # not the first part: merged behind
+        (StoredLoad(8, 8, 0, MemoryWay.REWRITTEN, does=MERGED), 8.0),
+        (StoredLoad(16, 8, 0, MemoryWay.BASE, does=ADDED), 8.1),
+        (StoredLoad(8, 8, 0, MemoryWay.BASE, updates=True), 1.0),
+        (StoredLoad(16, 8, 0, MemoryWay.BASE, updates=True), 7.0),
+        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=MERGED, updated=1.0), 1.0),  # stored by an update
+        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=MERGED, updated=1.4), 1.4),
+        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=MERGED, updated=8.0), 2.0),
+    ],
+)
+def test_narrow_loads_are_renamed_where_something_is_made_of_them(load, cycles):
+    """As a Zen 5: `mov [m], al; mov al, [m]` takes 2 cycles, and with MOVZX in place of MOV 7."""
+    assert NARROW.cycles(load) == pytest.approx(cycles)
+
+
+@pytest.mark.parametrize(
+    ("form", "work"),
+    [
+        ("MOV (R64, M64)", None), ("MOVZX (R32, M8)", None), ("MOVSX (R32, M16)", SIGNED),
+        ("MOVSXD (R64, M32)", SIGNED), ("MOV (R8l, M8)", MERGED), ("MOV (R16, M16)", MERGED),
+        ("ADD (R64, M64)", ADDED), ("CMP (M8, R8l)", ADDED), ("IMUL (R32, M32, I8)", ADDED),
+    ],
+)  # fmt: skip
+def test_what_instructions_make_of_what_they_load(form, work):
+    one = load_table("x86-64").get(form)
+    loaded = next((op for op in one.operands if op.is_memory), None)
+    assert work_of(one, loaded) is work
