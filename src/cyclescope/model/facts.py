@@ -106,8 +106,7 @@ class InFlight(StrEnum):
 
 ITSELF = ", onto itself"  # behind a move: its target is its source
 
-OF_GENERAL, VECTOR, VEX, STACKED = "", "vector", "VEX", "stack pointer"  # kinds of loads and stores
-LOOPED = "in a short loop"  # general registers, by one base
+OF_GENERAL, VECTOR, VEX, STACKED, LOOPED = "", "vector", "VEX", "stack pointer", "in a short loop"
 STACK_UPDATE = "stack pointer behind a push and a pop"
 STACK_MOVES = "moves of the stack pointer"
 STACK_READS = "operations on the stack pointer, one after the other"
@@ -187,8 +186,8 @@ class LoadWork(StrEnum):
 def worked_subject(work: LoadWork, stored: int = 64, loaded: int = 64, kind: str = OF_GENERAL) -> str:
     """A load of the first of so many bits that were stored, of which something is made, of a kind."""
     size = transfer_subject(loaded) if loaded == stored else forwarding_subject(stored, loaded, 0)
-    whole = work is LoadWork.ADDED and stored == loaded == 64
-    return f"{'' if whole else f'{size}, '}{work}{f', {kind}' if kind else ''}"
+    what = str(work) if work is LoadWork.ADDED and stored == loaded == 64 else f"{size}, {work}"
+    return f"{what}, {kind}" if kind else what
 
 
 def loads_apart(distance: int) -> str:

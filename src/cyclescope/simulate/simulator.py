@@ -158,10 +158,9 @@ class Simulator:
     def _seen(
         self, number: int, instruction: Instruction, access: EngineAccess, address: int
     ) -> PassedAccess:
-        sources = len(self._ends[instruction.form.id].sources)
         base = (*access.registers, access.displacement)
         named = tuple(part[0] if isinstance(part, tuple) else str(part) for part in base)
-        is_load, form = access.word <= sources, instruction.form
+        is_load, form = access.word <= len(self._ends[instruction.form.id].sources), instruction.form
         works = any(op.is_memory and op.read and work_of(form, op) for op in form.operands)
         return PassedAccess(number, address, access.size, is_load, named, access.on_stack, works)
 
