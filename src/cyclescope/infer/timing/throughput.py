@@ -243,7 +243,8 @@ class ThroughputBuilder:
         broken = [r for r in main if r.kind is Kind.BROKEN]
         if broken and best.kind is not Kind.BROKEN and all(r.verdict != STABLE for r in broken):
             return UPPER_BOUND, Timing.CUTS_DISTURBED.of()
-        if self._own_chain() and not (broken and instruction_set(self.form.isa).links.cut_fixed):
+        cut = broken and instruction_set(self.form.isa).links.cut_fixed and not self._is_cut_by_executed()
+        if self._own_chain() and not cut:
             return UPPER_BOUND, Timing.OWN_CHAIN.of()
         return EXACT, NOTHING
 
@@ -267,12 +268,16 @@ class ThroughputBuilder:
             cuts = [r for r in cuts if r.kind is other]
         return any(r.verdict == STABLE and _agree(r, best) for r in cuts)
 
+    def _is_cut_by_executed(self) -> bool:
+        """Whether what cuts its dependencies is executed, on the stack of the x87, and takes a while."""
+        return "x87" in self.form.attributes
+
     def _with_cuts(self, best: Record) -> str:
-        """Exact where the form takes longer than the few instructions that cut its dependencies can: those of
-        the x87 are executed, each in a cycle at most.
+        """Exact where the form takes longer than the few instructions that cut its dependencies can: those
+        that are executed take a cycle each at most.
         """
         flags = bool(self.form.flags_read & self.form.flags_written)
-        others = best.instructions / best.count - 1 if "x87" in self.form.attributes else 0
+        others = best.instructions / best.count - 1 if self._is_cut_by_executed() else 0
         return UPPER_BOUND if flags or best.per_instance < max(LESS, others / LESS) else EXACT
 
     def limited_by_registers(self, throughput: Throughput, latencies: Sequence[Latency]) -> Throughput:

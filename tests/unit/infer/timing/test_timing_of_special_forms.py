@@ -87,3 +87,9 @@ def test_what_cuts_the_x87_stack_is_executed(cycles, kind):
     broken = stream(4 * cycles, "broken x4", instructions=12)
     found = timing("FSQRT", stream(88.0), broken).throughput
     assert (found.kind, found.cause) == (kind, Cause.CUT)
+
+
+def test_what_cuts_the_x87_stack_for_longer_proves_nothing_of_a_chain():
+    sequences = stream(8.0), stream(10.0, "broken x4", instructions=12)
+    found = timing("FADD (ST0, STi)", *sequences).throughput
+    assert (found.value, found.kind) == (2.0, UPPER_BOUND)
