@@ -44,6 +44,10 @@ class Assumed(Meaning):
         "SSE beside wider vectors, and no VZEROUPPER: that it keeps the rest of its destination, for "
         "which it may wait, is not counted: {}"
     )
+    LONG_CODE = (
+        "{} instructions may be more than the core keeps decoded: what it has to fetch and to decode again "
+        "each time is slower, which is not counted"
+    )
     STREAMING = "stores past the caches take as long as memory does, which is not counted: {}"
     LINKED = "which lines of {} bytes the loop lies in is up to the linker: it takes {:.2f} to {:.2f} cycles"
     LOCKED = "locked instructions go one after the other through memory"

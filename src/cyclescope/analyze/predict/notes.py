@@ -17,6 +17,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set, streams_out
 from cyclescope.isa.table import load_table
 from cyclescope.isa.variants import VectorTypes
+from cyclescope.model.behaviour.sizes import LEAST_CODE
 from cyclescope.model.extensions import but, lacked
 from cyclescope.model.machine import EXTRACTED, MachineModel
 from cyclescope.remarks.prediction import Assumed
@@ -119,6 +120,8 @@ def _guessed(graph: Graph) -> int:
 
 
 def _about_memory(graph: Graph, costs: PlacedCosts) -> Iterator[Remark]:
+    if (many := len(graph.instructions)) >= LEAST_CODE:
+        yield Assumed.LONG_CODE.of(many)
     loads = [one for one in graph.instructions if one.form and any(map(_is_load, one.form.operands))]
     if loads and not costs.load:
         yield Assumed.NO_LOAD.of(_places(loads))

@@ -14,6 +14,7 @@ import msgspec
 from cyclescope.model.facts import IN_FLIGHT, MISPREDICTION, WRONG_BRANCH, Fact, InFlight
 from cyclescope.model.machine import Core
 
+LEAST_CODE = 512  # instructions of the shortest loop of which is asked whether all are kept decoded
 Interval = tuple[float, float]
 
 

@@ -16,6 +16,7 @@ from itertools import pairwise
 
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
+from cyclescope.model.behaviour.sizes import LEAST_CODE
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import KernelLine, instruction, written
 from cyclescope.probe.edges import inside
@@ -35,7 +36,7 @@ from cyclescope.probe.question import (
 from cyclescope.probe.slots import nops_share, slot_points
 from cyclescope.remarks.probing import NotAsked, Read, Unclear, UnclearSize
 
-LEAST_CODE, CODE_PER_OCTAVE = 512, 4  # instructions of the shortest loop; numbers that are asked first
+CODE_PER_OCTAVE = 4  # numbers that are asked first
 MOST_CODE = 64000  # bytes of a kernel
 LENGTHS_APART = 1.4  # times as long: then the end of a cache of code is at clearly fewer
 SAME_END = 0.03  # of a number that two lengths show: they differ by less; what places hold may, by a tenth

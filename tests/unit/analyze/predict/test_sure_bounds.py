@@ -161,3 +161,10 @@ def test_old_instructions_beside_wide_vectors_keep_the_rest_of_what_they_write(t
     """On a Zen 5 ADDPS takes a cycle longer in a chain then, and idioms do not break it."""
     notes = [note for note in Predictor(toy()).predict(block(text)).notes if note.startswith("SSE beside")]
     assert [note.rpartition(": ")[2] for note in notes] == [said] * bool(said)
+
+
+@pytest.mark.parametrize(("count", "is_said"), [(511, False), (512, True), (8000, True)])
+def test_more_code_than_a_core_may_keep_decoded_is_said_to_be_slower(count, is_said):
+    found = Predictor(toy()).predict(block("; ".join(["add rax, 24"] * count)), simulate=False)
+    said = [note for note in found.notes if note.startswith(f"{count} instructions may be more")]
+    assert len(said) == is_said

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from cyclescope.isa.table import load_table
+from cyclescope.model.behaviour.sizes import LEAST_CODE
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.code import instruction
 from cyclescope.probe.interval import Interval
@@ -268,7 +269,7 @@ def test_loops_have_the_bytes_that_they_say(isa):
     for case in PROBE.cases(isa):
         for point in case.points:
             assert len(set(point.lines)) == 1
-            assert point.count == len(point.lines) >= decoded.LEAST_CODE
+            assert point.count == len(point.lines) >= LEAST_CODE
             assert point.count * int(point.part.split()[0]) <= decoded.MOST_CODE
 
 
