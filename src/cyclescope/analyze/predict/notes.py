@@ -25,6 +25,7 @@ from cyclescope.remarks.remark import LISTED, Remark
 from cyclescope.simulate.cost import Ends
 
 _REPEATS = frozenset(("rep", "repne"))
+_SYSTEM = frozenset(("interrupt", "trap", "far"))
 
 
 def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> Iterator[Remark]:
@@ -32,8 +33,7 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     if unknown:
         yield Assumed.LEFT_OUT.of(_places(unknown.values()))
     yield from _about_extensions(graph.instructions, costs.machine)
-    if called := [one for one in graph.instructions if _calls(one)]:
-        yield Assumed.CALLED.of(_places(called))
+    yield from _about_what_is_elsewhere(graph.instructions)
     if repeated := [one for one in graph.instructions if one.form and _REPEATS & one.form.attributes]:
         yield Assumed.REPEATED.of(_places(repeated))
     yield from _about_latencies(graph, costs)
@@ -86,6 +86,14 @@ def _about_what_is_missing(instructions: Sequence[BlockInstruction], costs: Plac
                 missing.setdefault(name, []).append(one)
     for name, found in missing.items():
         yield Assumed.NONE_MEASURED.of(name, _places(found))
+
+
+def _about_what_is_elsewhere(instructions: Sequence[BlockInstruction]) -> Iterator[Remark]:
+    """Code that is no part of the block: what is called, and what the system does."""
+    if called := [one for one in instructions if _calls(one)]:
+        yield Assumed.CALLED.of(_places(called))
+    if trapped := [one for one in instructions if one.form and _SYSTEM & one.form.attributes]:
+        yield Assumed.TRAPPED.of(_places(trapped))
 
 
 def _calls(instruction: BlockInstruction) -> bool:

@@ -79,3 +79,20 @@ def test_calls_of_other_instruction_sets(isa, machine, code, calls):
     assert one.form is not None, one.problem
     found = Predictor(load_model(machine)).predict(Block((one,), isa, "test"), simulate=False)
     assert bool(called(found)) is calls
+
+
+@pytest.mark.parametrize(
+    ("isa", "machine", "code", "traps"),
+    [
+        ("x86-64", "znver4", "0f0b", True),  # ud2
+        ("x86-64", "znver4", "cc", True),  # int3
+        ("x86-64", "znver4", "48cf", True),  # iretq
+        ("x86-64", "znver4", "c3", False),  # ret
+        ("aarch64", "neoverse-n1", "000020d4", True),  # brk #0
+        ("riscv64", "sifive-p670", "13000000", False),  # nop
+    ],
+)
+def test_what_the_system_does_is_said_not_to_be_counted(isa, machine, code, traps):
+    one = decoder(isa).instruction(bytes.fromhex(code), 0)
+    found = Predictor(load_model(machine)).predict(Block((one,), isa, "test"), simulate=False)
+    assert any(note.startswith("exceptions, interrupts and far jumps") for note in found.notes) is traps
