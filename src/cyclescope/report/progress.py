@@ -102,7 +102,7 @@ def _lines(out: TextIO) -> Iterator[Report]:
 
 
 class _Lines:
-    """A line now and then, and one at the end of every stage; none that says nothing new."""
+    """A line now and then, and one at the end of every stage; none at its start, nor one without news."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -119,7 +119,7 @@ class _Lines:
             self._show_end(self._latest, now)
             self._began = now
         self._latest = progress
-        if now - self._last >= EVERY:
+        if now - max(self._last, self._began) >= EVERY:
             self._show(progress, now)
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from cyclescope.analyze.decode.block import SourcePlace
 from cyclescope.analyze.predict.causes import TimeShare
 from cyclescope.analyze.predict.observed import BlockSimulation, Occupancy
 from cyclescope.analyze.predict.prediction import (
+    IN_ORDER,
     CriticalPath,
     LoopCarried,
     NotPredicted,
@@ -104,6 +105,8 @@ def test_the_answer_comes_before_the_reasons():
     assert "\n7.00 cycles per iteration, bound by: loop-carried dependency\n" in text
     assert "\n1.75 cycles per unit of work, 4 in an iteration\n" in text
     assert "\nat least 3.00; 7.50 with ports chosen at dispatch\n" in text
+    in_order = changed(bounds={**FOUND.bounds, IN_ORDER: 7.5})
+    assert "\nat least 3.00; 7.50 simulated in order\n" in plain(analysis_text(in_order))
     assert "\nat least 3.00; not simulated\n" in plain(analysis_text(changed(upper=None)))
     elements = plain(analysis_text(changed(unroll_factor=0, elements=4)))
     assert "\n1.75 cycles per element: pointers move by 32 bytes, 4 elements\n" in elements

@@ -63,6 +63,13 @@ def test_stragglers_do_not_repeat_a_line(clock):
     assert [line.split(",")[0] for line in found] == ["measuring: 99 of 100", "measuring: 100 of 100"]
 
 
+def test_a_stage_that_begins_late_has_no_line_for_nothing(clock):
+    steps = [(1.0, step(100)), (EVERY, step(0, stage="second look")), (0.1, step(100, stage="second look"))]
+    assert [line.split(",")[0] for line in lines(clock, steps)] == [
+        "measuring: 100 of 100", "second look: 100 of 100",
+    ]  # fmt: skip
+
+
 def test_a_new_failure_is_news(clock):
     found = lines(clock, [(EVERY, step(100)), (EVERY, step(100, failed=1))])
     assert ["1 failed" in line for line in found] == [False, True]

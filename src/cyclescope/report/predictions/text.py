@@ -100,7 +100,8 @@ def summary_lines(found: Prediction) -> list[str]:
     """Machine, block, expected cycles with their bound, cycles per unit of work, bracket, interval."""
     name, *how = bound_words(found, found.bottleneck).split(",")  # "ports, split evenly"
     bound = ",".join([" ".join((name, *found.full)), *how])
-    upper = "not simulated" if found.upper is None else f"{found.upper:.2f} with ports chosen at dispatch"
+    as_seen = "simulated in order" if IN_ORDER in found.bounds else "with ports chosen at dispatch"
+    upper = "not simulated" if found.upper is None else f"{found.upper:.2f} {as_seen}"
     lines = [
         machine_line(found),
         _where(found),
