@@ -84,6 +84,10 @@ class Dialect(Protocol):
     def cycles(self) -> list[tuple[Cycle, MachineState, bytes]]:
         """Closed chains of all links, with state and setup."""
 
+    @property
+    def prefixed(self) -> frozenset[Register]:
+        """Registers that make encodings longer."""
+
     def block(self, form: InstructionForm, avoid: Iterable[Register]) -> BlockingSequence:
         """Blocking instances of a form that touch none of the registers to avoid. Raises Unmeasurable."""
 

@@ -259,9 +259,12 @@ class PortPlanner:
         return b"".join(self._dialect.empty(blocker, place, kept) for place in places)
 
     def _slots(self, key: Key, form: InstructionForm, filling: Filling, instances: int) -> Experiment | None:
-        """As many instances as there are registers for, in turn, among the filler."""
+        """As many instances as there are registers for, in turn, among the filler, as short as it can be.
+
+        Of longer fillers some front ends fetch no more bytes, and what is longer than these looks like slots.
+        """
         found = self._instances(form, COUNTED)
-        block = self.beside(filling.form, found)
+        block = self._short(filling.form, found) or self.beside(filling.form, found)
         if block is None:
             return None
         body = [_longer(one, filling.bytes) for one in found.kernel.body]
@@ -272,6 +275,12 @@ class PortPlanner:
         level = self._dialect.vector_level(filling.form)
         state = self.planner.with_vectors(found.kernel.state, level)
         return Experiment(*key, self._kernel(items, state, found.kernel.setup), instances)
+
+    def _short(self, filler: InstructionForm, found: Instances) -> BlockingSequence | None:
+        """Fillers without the registers that make them longer, None where there are none or none longer."""
+        block, prefixed = self.block(filler), self._dialect.prefixed
+        longer = block is not None and not prefixed.isdisjoint(block.reads | block.writes)
+        return self.block(filler, found.writes | found.reads | prefixed) if longer else None
 
     def _alone(self, form: InstructionForm) -> Experiment:
         found = self._instances(form)

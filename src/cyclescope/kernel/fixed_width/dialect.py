@@ -199,6 +199,8 @@ class FixedWidthDialect(ABC):
 
     # --- ports -------------------------------------------------------------------------------------
 
+    prefixed: frozenset[Register] = frozenset()
+
     def block(self, form: InstructionForm, avoid: Iterable[Register]) -> BlockingSequence:
         """Blocking instances of a form that touch none of the registers to avoid. Raises Unmeasurable."""
         return BlockBuilder(form, self.helpers_of(form), avoid).block()

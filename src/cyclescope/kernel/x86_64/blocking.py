@@ -26,7 +26,8 @@ _WRITTEN = {
     "k": (5,),  # each that holds a value is one less for what is in flight, of few
     "m": (6, 5, 4, 3, 2, 1),
 }
-_READ = {"r": (CONSTANT, 11, 3), "v": (15, 14, 13, 12), "k": (MASK_ONES, 6), "m": (7, 0)}
+_READ = {"r": (CONSTANT, 11, 3), "v": (15, 14, 13, 12, 7), "k": (MASK_ONES, 6), "m": (7, 0)}
+NAMED_LONGER = frozenset(("v", number) for number in range(8, 16))  # to name them takes a byte more
 _LOADS, _STORES = -128, -64  # displacements; the form under test has its data from 0 on
 _REACH = 64  # bytes of loads or stores
 
@@ -135,7 +136,9 @@ class _BlockBuilder:
             return []
         if len(targets) > 1:
             raise Unmeasurable("it writes several registers")
-        numbers = _WRITTEN.get(domain(targets[0].cls), ())
+        file = domain(targets[0].cls)
+        source = [n for n in _READ.get(file, ()) if (file, n) not in self.avoid][:1]
+        numbers = [n for n in _WRITTEN.get(file, ()) if n not in source]
         free = [n for n in numbers if physical(targets[0], n) not in self.avoid]
         least = 4 if targets[0].read else 1
         if len(free) < least:

@@ -161,6 +161,8 @@ class X86Dialect:
 
     # --- ports -------------------------------------------------------------------------------------
 
+    prefixed = blocking.NAMED_LONGER
+
     def block(self, form: InstructionForm, avoid: Iterable[Register]) -> BlockingSequence:
         """See `blocking.block_of`."""
         return blocking.block_of(form, avoid)

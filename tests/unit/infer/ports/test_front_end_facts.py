@@ -45,6 +45,13 @@ def test_drawn_cores_come_out_right(table):
     assert not told or max(told) >= 0.7, f"{seed}: {told}"
 
 
+def test_fillers_leave_room_for_longer_code(table):
+    """Ten slots and 40 bytes a cycle: moves of four bytes between others would let bytes look like slots."""
+    found = judge(draw_core(734862205, table), table, FORMS)
+    assert found.wrong == ()
+    assert found.slots["right"] > 0.9 * found.slots.total()
+
+
 def facts_of(table, tmp_path, front_end, width=6, noise=QUIET):
     """What is told of a drawn core with such a front end."""
     machine = draw_machine(7, list(table), width=width, ports=12)
