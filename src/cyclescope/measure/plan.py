@@ -210,7 +210,8 @@ class Planner:
         streams = self.sequences(form).streams
         if not streams:
             raise Unmeasurable(self.reason(form, "", "") or "no throughput sequence")
-        stream, speed = streams[0]
+        own_bases = (one for one in streams if variant_of(one[0].variant).kind is Kind.BASES)
+        stream, speed = next(own_bases, streams[0])  # none waits for where another leaves a base
         uses = [item for item in stream.items if isinstance(item, Use)]
         if len(uses) < len(stream.items):
             raise Unmeasurable("its instances need other instructions beside them")

@@ -7,7 +7,8 @@ from contextlib import closing
 import pytest
 
 from benchmarks.drawn.round_trip import QUIET, compare, in_order, measure, sample
-from cyclescope.backend.simulated import LOUD
+from cyclescope.backend.simulated import LOUD, SimulatedBackend
+from cyclescope.infer.campaign import Campaign
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.candidates import candidates, domains, files_of, memory_of
@@ -15,6 +16,7 @@ from cyclescope.infer.ports.in_order import QUICK, SLOW, issues_in_order
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.record import Record
+from cyclescope.measure.store import Store
 from cyclescope.model.facts import HIGH, MEDIUM
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.session.machines import load_model
@@ -59,6 +61,15 @@ def test_stores_of_two_slots_have_ports_and_loads_keep_theirs():
     assert {*stores} < {*loads}
     assert stores in vector
     assert [usage.confidence for usage in usages[1:]] == [MEDIUM, MEDIUM]
+
+
+def test_what_moves_its_base_is_counted_with_a_base_for_each_instance(tmp_path):
+    """Loads of two registers that Ampere1B takes four cycles for to move one base, as LLVM has them."""
+    machine, table = load_model("ampere1b"), load_table("aarch64")
+    form = table["LD1Twov2d_POST"]
+    with closing(SimulatedBackend(machine)) as backend, closing(Store(tmp_path / "s", machine.name)) as store:
+        facts = Campaign(table, backend, store).front_end([form]).front_end
+    assert facts.told(form)[0] == 2
 
 
 # --- in order --------------------------------------------------------------------------------------
