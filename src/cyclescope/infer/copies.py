@@ -8,6 +8,7 @@ import pickle
 import signal
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -50,21 +51,25 @@ def by_copies(
 class MadeAhead(Generic[Key, Made]):
     """What a copy of this process makes of keys, the last first, while this one needs others or waits.
 
-    It takes what is left of a CPU. Nobody waits for it: beside threads it may never get a lock.
+    It takes what is left of a CPU. Nobody waits for it: beside threads it may never get a lock, and what runs
+    on threads of its own, as HiGHS does, waits for them forever. It has a minute.
     """
 
     def __init__(self, work: Callable[[Key], Made], keys: Sequence[Key], at_once: int) -> None:
         self._parts = parts = [keys[start : start + at_once] for start in range(0, len(keys), at_once)]
         self._made: dict[Key, Made] = {}
         self._copy: _Copy[list[Made]] | None = None
+        self._ended: Callable[[], object] = lambda: None  # also called when nobody holds this, or at the end
 
         def some(number: int) -> list[Made]:
             os.nice(20)  # as nice as can be
+            signal.alarm(60)  # also where it hangs in what is no Python, and nobody is left to end it
             return [work(key) for key in parts[number]]
 
         if len(parts) > 1 and _with_a_cpu():
             with suppress(OSError):
                 self._copy = _Copy(some, range(len(parts))[::-1], waits=False)
+                self._ended = weakref.finalize(self, self._copy.end)
 
     def take(self, key: Key) -> Made | None:
         """What was made of a key, once; None where the copy is not that far."""
@@ -76,11 +81,8 @@ class MadeAhead(Generic[Key, Made]):
 
     def end(self) -> None:
         """Let nothing more be made."""
-        copy, self._copy = self._copy, None
-        if copy:
-            copy.end()
-
-    __del__ = end
+        self._copy = None
+        self._ended()
 
 
 class _Copy(Generic[Made]):
@@ -124,7 +126,7 @@ def _run(work: Callable[[int], Made], parts: Sequence[int], file: IO[bytes], tel
     """Do all parts and end; what goes wrong is found again by whoever does them instead."""
     try:
         gc.disable()  # garbage of the other process may close what is open here
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         _close_all_but(file.fileno(), telling)
         for part in parts:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -14,6 +16,7 @@ from cyclescope.infer.copies import MadeAhead
 from cyclescope.infer.ports import resources
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.resources import hidden_units
+from tests.support.programs.processes import environment
 
 SECONDS = 20  # until a copy has to have made what is little to do
 
@@ -71,6 +74,33 @@ def test_what_goes_wrong_in_a_copy_is_found_by_whoever_makes_it_instead(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+ENDING = """
+import os, time
+from cyclescope.infer.copies import MadeAhead
+os.sched_getaffinity = lambda process: {0, 1}
+made = MadeAhead(lambda key: time.sleep(3600 * (1 - key)) or os.getpid(), range(2), 1)
+while not (copy := made.take(1)):
+    time.sleep(0.01)
+print(copy)
+"""
+
+
+def test_a_copy_ends_with_its_process_whatever_it_does():
+    """Nothing it does beside threads is sure to end, and a spinning one would take a CPU forever."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING], env=environment(), capture_output=True, text=True, check=True
+    )
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
+def test_a_copy_that_hangs_has_a_minute(monkeypatch):
+    asked = []
+    monkeypatch.setattr(copies.signal, "alarm", asked.append)
+    made = MadeAhead(lambda key: asked, range(3), 1)
+    assert taken(made, 2) == [60]
+
+
 @pytest.mark.parametrize(("cpus", "keys"), [({0}, range(7)), ({0, 1}, range(2)), ({0, 1}, ())])
 def test_there_is_no_copy_without_a_cpu_or_enough_to_do(monkeypatch, cpus, keys):
     monkeypatch.setattr(copies.os, "sched_getaffinity", lambda process: cpus)
@@ -93,7 +123,7 @@ def test_what_hidden_units_do_not_need_is_made_ahead(monkeypatch):
     cycles = {"one": 1.0, "two": 2.0, "three": 3.0}
     facts = SimpleNamespace(
         confined=dict.fromkeys(cycles), front_end=SimpleNamespace(throughputs=cycles),
-        table={form: SimpleNamespace(id=form) for form in cycles},
+        table={form: SimpleNamespace(id=form) for form in cycles}, evidence=SimpleNamespace(sure={}),
     )  # fmt: skip
     asked = []
     ports = SimpleNamespace(

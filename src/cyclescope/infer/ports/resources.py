@@ -77,6 +77,7 @@ def hidden_units(
     `usages` are known by other facts; what these make of them is needed later, and made ahead.
     """
     view, cycles_of = ResourceView(ports), ports.facts.front_end.throughputs
+    _ = ports.facts.evidence.sure  # what all usages rest on is solved before, with threads
     later = [(form, cycles_of.get(form)) for form in ports.facts.confined if form in usages]
     ports.ahead = MadeAhead(lambda key: ports.usage(ports.facts.table[key[0]], key[1]), later, _AT_ONCE)
     costs = {
