@@ -13,9 +13,11 @@ import pytest
 
 from cyclescope.infer import copies
 from cyclescope.infer.copies import MadeAhead
-from cyclescope.infer.ports import resources
+from cyclescope.infer.ports import class_questions, resources
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.class_questions import ClassQuestions
 from cyclescope.infer.ports.resources import hidden_units
+from cyclescope.model.facts import HIGH
 from tests.support.programs.processes import environment
 
 SECONDS = 20  # until a copy has to have made what is little to do
@@ -117,17 +119,17 @@ def test_usages_that_were_made_ahead_are_taken():
         assert builder.usage(SimpleNamespace(id="one"), 0.5) is usage, "it is kept"
 
 
-def test_what_hidden_units_do_not_need_is_made_ahead(monkeypatch):
-    """Usages that other facts told are needed anew, but not yet."""
+def test_what_hidden_units_do_not_need_yet_is_made_ahead(monkeypatch):
+    """The second half of what they need, and usages that other facts told: these are needed anew later."""
     begun = []
-    cycles = {"one": 1.0, "two": 2.0, "three": 3.0}
+    cycles = {"one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0}
     facts = SimpleNamespace(
         confined=dict.fromkeys(cycles), front_end=SimpleNamespace(throughputs=cycles),
         table={form: SimpleNamespace(id=form) for form in cycles}, evidence=SimpleNamespace(sure={}),
     )  # fmt: skip
     asked = []
     ports = SimpleNamespace(
-        facts=facts, usage=lambda form, _: asked.append(form.id) or PortUsage(1.0, "1*p0")
+        facts=facts, memory=(), usage=lambda form, _: asked.append(form.id) or PortUsage(1.0, "1*p0")
     )
     monkeypatch.setattr(
         resources, "MadeAhead", lambda work, keys, _: begun.extend((key, work(key)) for key in keys)
@@ -135,8 +137,22 @@ def test_what_hidden_units_do_not_need_is_made_ahead(monkeypatch):
     monkeypatch.setattr(resources, "ResourceView", lambda _: SimpleNamespace(of=lambda *_: {}, capacities={}))
     monkeypatch.setattr(resources, "Hidden", lambda costs, *_: costs)
     costs = hidden_units(
-        ports, facts.table.values(), {"one": PortUsage(2.0, "2*p0"), "three": PortUsage(2.0, "")}
+        ports, [*facts.table.values()], {"one": PortUsage(2.0, "2*p0"), "three": PortUsage(2.0, "")}
     )
-    assert [key for key, _ in begun] == [("one", 1.0), ("three", 3.0)]
-    assert asked == ["one", "three", "two"], "those by the copy, and the one that nobody knows"
-    assert {form: cost.slots for form, cost in costs.items()} == {"one": 2.0, "two": 1.0, "three": 2.0}
+    assert [key for key, _ in begun] == [("one", 1.0), ("three", 3.0), ("four", 4.0)]
+    assert asked[3:] == ["two", "four"], "those that nobody knows; the second is there before it is asked for"
+    assert [cost.slots for cost in costs.values()] == [2.0, 1.0, 2.0, 1.0]
+
+
+def test_of_forms_that_are_looked_at_again_the_second_half_is_made_ahead(monkeypatch):
+    begun = []
+    monkeypatch.setattr(class_questions, "make_ahead", lambda ports, forms: begun.extend(forms))
+    forms = [SimpleNamespace(id=name) for name in ("one", "two", "three", "four", "five")]
+    usage = PortUsage(1.0, "1*p0", confidence=HIGH)
+    facts = SimpleNamespace(
+        structure=None, front_end=SimpleNamespace(throughputs={}), confined={},
+        classes=SimpleNamespace(stand_ins=()),
+    )  # fmt: skip
+    ports = SimpleNamespace(facts=facts, usage=lambda *_: usage)
+    assert list(ClassQuestions(None, lambda: ports, forms)._again()) == []
+    assert begun == ["three", "four", "five"]

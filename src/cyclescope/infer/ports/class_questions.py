@@ -17,7 +17,7 @@ from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, pre
 from cyclescope.infer.ports.classes import taken
 from cyclescope.infer.ports.evidence import EITHER, ClassCounts, PortFacts, waits_among
 from cyclescope.infer.ports.questions import LONGEST_PAIR, made
-from cyclescope.infer.ports.resources import SMALLEST_PART, hidden_units
+from cyclescope.infer.ports.resources import SMALLEST_PART, hidden_units, make_ahead
 from cyclescope.infer.workload import AMONG, BETWEEN, CLASSES, HIDDEN_RESOURCES, MEMORY, PORTS_AGAIN
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.plan import Planner
@@ -147,6 +147,7 @@ class ClassQuestions:
         facts = builder.facts
         self._structure, self._usages = facts.structure, {}
         setters = Setters(builder, self._forms)
+        make_ahead(builder, (form.id for form in self._forms[len(self._forms) // 2 :]))
         for form in self._forms:
             usage = builder.usage(form, facts.front_end.throughputs.get(form.id))
             doubtful = usage.ports is not None and usage.confidence != HIGH and not usage.microcoded
@@ -179,7 +180,7 @@ class ClassQuestions:
             ports.facts.front_end.throughputs,
             ports.facts.classes.widths,
         )
-        known = (form for form in self._forms if form.id in facts.confined)
+        known = [form for form in self._forms if form.id in facts.confined]
         same = facts.structure == self._structure  # else the ports have other numbers
         units = hidden_units(ports, known, self._usages if same else {})
         slow = [facts.table[name] for name in units.slow if _may_block(facts, name)]

@@ -69,17 +69,24 @@ def port_resources(ports: PortBuilder) -> list[str]:
     return [*view.sets, *(view.names[name] for name in ports.structure.sets if name in view.names)]
 
 
+def make_ahead(ports: PortBuilder, forms: Iterable[str]) -> None:
+    """Have usages of forms made by another CPU, if there is one: nobody needs the last of them soon."""
+    cycles, table = ports.facts.front_end.throughputs, ports.facts.table
+    keys = [(form, cycles.get(form)) for form in forms if form in ports.facts.confined]
+    _ = ports.memory, ports.facts.evidence.sure  # what all usages rest on is solved before, with threads
+    ports.ahead = MadeAhead(lambda key: ports.usage(table[key[0]], key[1]), keys, _AT_ONCE)
+
+
 def hidden_units(
-    ports: PortBuilder, forms: Iterable[InstructionForm], usages: Mapping[str, PortUsage]
+    ports: PortBuilder, forms: Sequence[InstructionForm], usages: Mapping[str, PortUsage]
 ) -> Hidden:
     """What the facts tell of units that no port explains, for experiments that tell more.
 
-    `usages` are known by other facts; what these make of them is needed later, and made ahead.
+    `usages` are known by other facts: what these make of them is needed after half of the others.
     """
+    now = [form.id for form in forms if form.id not in usages]
+    make_ahead(ports, [*(form for form in ports.facts.confined if form in usages), *now[len(now) // 2 :]])
     view, cycles_of = ResourceView(ports), ports.facts.front_end.throughputs
-    _ = ports.facts.evidence.sure  # what all usages rest on is solved before, with threads
-    later = [(form, cycles_of.get(form)) for form in ports.facts.confined if form in usages]
-    ports.ahead = MadeAhead(lambda key: ports.usage(ports.facts.table[key[0]], key[1]), later, _AT_ONCE)
     costs = {
         form.id: _cost(usages.get(form.id) or ports.usage(form, cycles), cycles)
         for form in forms
