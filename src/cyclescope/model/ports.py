@@ -108,22 +108,29 @@ def turn_throughput(operations: Sequence[Operation], ports: tuple[int, ...]) -> 
     return max(busy) / len(ports)
 
 
-def halves_throughput(operations: Sequence[Operation], halves: Halves) -> float:
+def halves_throughput(operations: Sequence[Operation], halves: Halves, rounded: float | None = None) -> float:
     """Cycles of the fuller of two sets of ports between which operations go to and fro.
 
     The operations are in the order of a loop's instructions; what the last one got counts for the first.
+    Behind a whole number of rounds of those that need the second set, one for each of its ports, the share
+    `rounded` goes astray, if it is not None.
     """
     second, both = {*halves.second}, {*halves.both}
     some = [
         ({*op.ports} <= second, op.cycles)
         for op in operations if both.issuperset(op.ports) for _ in range(round(op.count))
     ]  # fmt: skip
+    astray = [halves.astray] * len(some)
+    for n in range(len(some) if rounded is not None else 0):
+        before = next((many for many in range(len(some)) if not some[n - 1 - many][0]), 0)
+        if before and before % len(second) == 0:
+            astray[n] = rounded or 0.0
     at, slope = 0.0, 1.0  # how likely the second set is: so much, and so much of that before the first
-    for own, _ in some:
-        at, slope = _other(at, own, halves.astray), 0.0 if own else slope * (2 * halves.astray - 1)
+    for (own, _), share in zip(some, astray, strict=True):
+        at, slope = _other(at, own, share), 0.0 if own else slope * (2 * share - 1)
     likely, busy = (at / (1 - slope) if slope < 1 else 0.5), [0.0, 0.0]
-    for own, cycles in some:
-        likely = _other(likely, own, halves.astray)
+    for (own, cycles), share in zip(some, astray, strict=True):
+        likely = _other(likely, own, share)
         busy[0] += cycles * (1 - likely)
         busy[1] += cycles * likely
     return max(busy[0] / len(halves.first), busy[1] / len(halves.second))

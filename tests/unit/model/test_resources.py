@@ -148,6 +148,19 @@ def test_ports_that_are_dealt_out_in_turn_are_as_busy_as_the_fullest(order, cycl
     assert resource_throughput(evenly, mix)[0] == pytest.approx(max(cycles, 4 / 3 if order == "XXL" else 0.0))
 
 
+@pytest.mark.parametrize(("order", "cycles"), [
+    ("sv", 0.5625), ("svv", 1.0), ("svvv", 1.5625), ("svvvv", 2.0), ("ssvv", 1.4375), ("svsvv", 1.5625),
+])  # fmt: skip
+def test_none_goes_astray_behind_one_for_each_port_of_the_half_that_keeps_its_own(order, cycles):
+    """A Zen 5, where an eighth does behind one load of vectors, or three, or behind another store."""
+    ports = {"s": Operation((0, 1, 2, 3)), "v": Operation((2, 3))}
+    turns = [ports[kind] for kind in order]
+    assert halves_throughput(turns, Halves((0, 1), (2, 3), 0.125), 0.0) == pytest.approx(cycles)
+    assert halves_throughput(turns, Halves((0, 1), (2, 3)), 0.0) == halves_throughput(
+        turns, Halves((0, 1), (2, 3))
+    )
+
+
 @pytest.mark.parametrize(("order", "astray", "cycles"), [
     ("s", 0.0, 0.25), ("ss", 0.0, 0.5), ("sss", 0.0, 0.75), ("v", 0.0, 0.5), ("sv", 0.0, 0.5),
     ("ssv", 0.0, 1.0), ("svsv", 0.0, 1.0), ("ssvv", 0.0, 1.5), ("svvsvv", 0.0, 2.0), ("ssvvvv", 0.0, 2.5),

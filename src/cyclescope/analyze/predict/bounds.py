@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.cost.traits import unit_of
 from cyclescope.analyze.decode.block import Block, BlockInstruction
@@ -119,11 +121,12 @@ def locked(costs: Iterable[PlacedCost], through_memory: float) -> float:
     return sum([placed.locked for placed in costs]) * through_memory
 
 
-def halves(costs: Sequence[PlacedCost], machine: MachineModel) -> float:
+def halves(costs: Sequence[PlacedCost], machine: MachineModel, together: Mapping[int, float]) -> float:
     """Cycles of the fuller of two sets of ports between which operations go to and fro, in this order.
 
     0 where there are none, or where it is not sure what one takes of these ports, nor then which half the
-    next one gets.
+    next one gets. `together` has the cycles of a store behind so many loads that need the second set, where
+    that was measured: how often it goes astray there counts for all like it.
     """
     if (found := machine.core.halves) is None:
         return 0.0
@@ -133,7 +136,10 @@ def halves(costs: Sequence[PlacedCost], machine: MachineModel) -> float:
             if one.cost.confidence == LOW and not _all_take(one.cost, operations, both, machine.ports):
                 return 0.0
             some += operations
-    return halves_throughput(some, found)
+    ports = len(found.second)
+    astray = {n % ports == 0: min(max(cycles * ports - n, 0.0), 0.5) for n, cycles in together.items()}
+    found = msgspec.structs.replace(found, astray=astray.get(False, found.astray))
+    return halves_throughput(some, found, astray.get(True))
 
 
 def _all_take(cost: FormCost, operations: Iterable[Operation], both: set[int], names: Sequence[str]) -> bool:

@@ -131,7 +131,7 @@ EFFECTS = (
            simulated=True, cycles=lambda s: woken_early(
                s.graph, s.machine.core.wakeup, s.behaviour.read_near)),
     Effect(name="halves", words="halves of the ports for memory", data=Data.THROUGHPUT, assumed=True,
-           cycles=lambda s: bounds.halves(s.costs, s.machine)),
+           cycles=lambda s: bounds.halves(s.costs, s.machine, s.behaviour.together)),
     Effect(name="dealt_out", words="ports that are dealt out before they are free", data=Data.THROUGHPUT,
            assumed=True, simulated=True, needs=traits.USES_VECTORS,
            cycles=lambda s: dealt_out(s.costs, s.machine.core.writeback)),

@@ -95,17 +95,15 @@ def measured_behaviour(facts: Sequence[Fact], isa: str, nops: int = 1) -> CoreBe
     """What probes found that predictions need, of an instruction set; `nops` of the NOPs share a slot."""
     return CoreBehaviour(
         passing=MemoryPassing(facts), pairs=_pairs(facts, isa), apart_in_memory=_apart(facts, isa),
-        store_chunk=_store_chunk(facts),
-        banks=_banks(facts), crossing=_load_crossing(facts),
+        store_chunk=_store_chunk(facts), banks=_banks(facts), crossing=_load_crossing(facts),
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), stack_reads=_stack_reads(facts),
         lines=code_lines(facts, nops),
         late_loads=_late_loads(facts), beside_additions=_beside_additions(facts),
-        loaded_stores=_loaded_stores(facts),
-        addressing=addressing_of(facts, _longest_of_registers(facts)),
+        loaded_stores=_loaded_stores(facts), addressing=addressing_of(facts, _longest_of_registers(facts)),
         branches_apart=_branches_apart(facts), counted_as=_counted_as(facts), trailed=trailed(facts, isa),
         clears_at_once=_clears_at_once(facts), nops=nops, beside_stores=_beside_stores(facts),
-        read_near=_read_near(facts),
+        read_near=_read_near(facts), together=_cycles_together(facts),
     )  # fmt: skip
 
 
@@ -272,6 +270,12 @@ def _beside_stores(facts: Sequence[Fact]) -> tuple[BesideStores, ...]:
             if min(each, store) > 0 and _SLOWED * cycles[0] > max(alone, BESIDE_STORES[0] * load):
                 found.append(BesideStores(bits // 8, each, store))
     return tuple(found)
+
+
+def _cycles_together(facts: Sequence[Fact]) -> dict[int, float]:
+    """Cycles of a store and the loads before it, by their number, of the narrowest vectors asked."""
+    rates = next(filter(None, (_rates(facts, _together(bits)) for bits in WIDE_BITS)), {})
+    return {loads: (loads + 1) / _rate(fact) for loads, fact in rates.items() if loads}
 
 
 def _together(bits: int) -> dict[int, str]:

@@ -190,7 +190,8 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     only compares, fused with a branch, is executed where branches are, and takes no port of additions.
     `counted_as`: forms of whose ports those that all have execute what counts, or computes, and branches.
     `loaded_stores` says what stores take that are loaded again at once, `beside_stores` what vectors take
-    that are loaded among stores of others.
+    that are loaded among stores of others, `together` the cycles of a store of the narrowest,
+    by the number of loads before it.
     `trailed` are kinds of instructions that share their slots with a NOP right behind them, `nops` of which
     share a slot next to each other.
     `stack_reads` are the cycles of each operation that computes with the stack pointer, one after the other.
@@ -218,6 +219,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     late_loads: LateLoads | None = None
     beside_additions: BesideAdditions | None = None
     beside_stores: tuple[BesideStores, ...] = ()
+    together: Mapping[int, float] = {}
     loaded_stores: LoadedStores | None = None
     lines: CodeLines | None = None
     addressing: Addressing = Addressing()

@@ -60,3 +60,10 @@ def test_every_size_has_its_own():
 def test_without_loads_alone_nothing_is_known():
     facts = [fact for fact in told(1.0, 2.0, 2.5, 3.25) if fact.probe == BANKS]
     assert measured_behaviour(facts, isa="x86-64").beside_stores == ()
+
+
+def test_the_narrowest_vectors_tell_what_a_store_takes_behind_loads():
+    facts = told(1.0, 2.0, 2.5, 3.25) + told(0.5, 1.0, 1.0, 1.57, 128)
+    known = measured_behaviour(facts, isa="x86-64").together
+    assert known == {2: pytest.approx(1.0), 3: pytest.approx(1.57, abs=0.001)}
+    assert measured_behaviour([], isa="x86-64").together == {}
