@@ -61,10 +61,10 @@ def narrow_cycles(rows: Iterable[tuple[InstructionForm, float]], narrow: Narrow 
     if narrow is None:
         return 0.0
     each = list(rows)
-    times = _times(each) if narrow.beside else 1
     small = (one for one in each if one[1] <= narrow.slots)
-    shares = [slots for form, slots in small if not register_files(form).isdisjoint(narrow.files)]
-    some, every = sum(shares) / times, sum(slots for _, slots in each) / times
+    shares = sum(slots for form, slots in small if not register_files(form).isdisjoint(narrow.files))
+    times = _times(each) if narrow.beside and shares > narrow.slots else 1
+    some, every = shares / times, sum(slots for _, slots in each) / times
     least = some / narrow.slots
     if narrow.beside and least > 1 + _ROUNDING and round(every - some) >= narrow.beside:
         least = math.ceil(least - _ROUNDING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from cyclescope.model.binding import Loads, port_bound
 from cyclescope.model.machine import Core, FormCost, Halves, Operation
@@ -23,7 +23,8 @@ def notation(operations: Sequence[Operation], ports: Sequence[str]) -> str:
     return "+".join(parts) or "-"
 
 
-def port_set(some: Sequence[int], ports: Sequence[str]) -> str:
+@cache
+def port_set(some: tuple[int, ...], ports: tuple[str, ...]) -> str:
     """`p06`, or `pALU0,ALU3` where ports have more letters."""
     names = [ports[port] for port in some]
     return "p" + ("" if all(len(name) == 1 for name in names) else ",").join(names)

@@ -194,7 +194,7 @@ class Simulated(OwnPredictor):
         if cycles is None:
             return BlockAnswer(None, reason=Unpredicted.NOT_SIMULATED.value)
         # It knows the last iteration alone, and divides instructions between cycles.
-        unknown = (LOOP_CARRIED, FRONT_END, *(effect.name for effect in EFFECTS if not effect.simulated))
+        unknown = (LOOP_CARRIED, FRONT_END, *(effect.name for effect in EFFECTS))
         cycles = max(cycles, *(found.deciding.get(name, 0.0) for name in unknown))
         upper = max(self._predictor.simulated(found.graph, late=True) or 0.0, cycles)
         return msgspec.structs.replace(_told(found.estimate(upper)), cycles=cycles)

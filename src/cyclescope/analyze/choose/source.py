@@ -95,14 +95,16 @@ def read_block(
 
 
 def whole_block(code: bytes, isa: str = DEFAULT, vendor: str = "") -> Block:
-    """All of plain machine code, as `read_block` with `Choice(whole=True)`, in less time."""
+    """All of plain machine code, as `read_block` with `Choice(whole=True)`, in less time.
+
+    How far a loop moves its pointers is not looked for.
+    """
     reader = decoder(isa, vendor)
     short = len(code) <= MOST_INSTRUCTIONS and code.strip() and not code.startswith(ELF_MAGIC)
     run = reader.run(code) if short and not may_be_marked(code, isa) else None
     if run is None:
         return read_block(code, isa, Choice(whole=True), vendor=vendor)
-    unroll = find_unroll(run.instructions, isa) if run.loops else None
-    return Block(run.instructions, isa, MACHINE_CODE, "", _ALL, {}, run.loops, unroll)
+    return Block(run.instructions, isa, MACHINE_CODE, "", _ALL, {}, run.loops)
 
 
 def only(blocks: Sequence[Block]) -> Block:

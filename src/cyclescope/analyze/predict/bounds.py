@@ -72,7 +72,8 @@ def code_lines(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | Non
     if lines is None or not block.loop or len(block) != len(costs):
         return 0.0
     slots = [(len(one.code), min(placed.slots, 1.0)) for one, placed in zip(block, costs, strict=True)]
-    return lines.cycles(block.instructions[0].address + later, slots, [one.constants for one in block])
+    constants = [one.constants for one in block] if lines.room is not None else ()
+    return lines.cycles(block.instructions[0].address + later, slots, constants)
 
 
 def placings(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | None) -> tuple[float, float]:

@@ -41,12 +41,15 @@ class Simulation:
         self._engine = Engine(self._layout)
         self._templates: dict[tuple[str, CostVariant, tuple[float, ...]], int] = {}
 
-    def run(self, graph: Graph) -> Steady:
-        """The steady state of the block. Raises UsageError for one that would take too long."""
-        repetitions = max(MOST_RUN / len(graph.costs), 1)
+    def run(self, graph: Graph, limit: int = MOST_RUN) -> Steady:
+        """The steady state of the block, looked for in at most about `limit` instructions.
+
+        Raises UsageError for one that would take too long.
+        """
+        repetitions = max(limit / len(graph.costs), 1)
         if repetitions * sum(map(self._longest, graph.costs)) > _MOST_CYCLES:
             raise UsageError("instructions of so many cycles are not simulated", "look at the bounds")
-        return self._engine.run(self.body(graph), MOST_RUN)
+        return self._engine.run(self.body(graph), limit)
 
     def _longest(self, placed: PlacedCost) -> float:
         """Cycles that an instruction takes if it overlaps with nothing, not even with itself."""

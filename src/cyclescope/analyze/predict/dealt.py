@@ -7,30 +7,15 @@ longer is younger: it waits itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import sqrt
 
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import loop_carried
-from cyclescope.analyze.predict.bounds import evenly, port_loads
-from cyclescope.model.binding import port_bound
-from cyclescope.model.machine import IDEAL, Core, Writeback
+from cyclescope.model.machine import IDEAL, Core
 from cyclescope.simulate.units import Units, result_of
 
 _Made = tuple[int, int, float]  # ports as bits, cycles to the result, how many
-
-
-def dealt_out(costs: Iterable[PlacedCost], writeback: Writeback | None) -> float:
-    """Cycles of ports that operations get at dispatch, as far from the best use of them as was found."""
-    if writeback is None or not writeback.evenness:
-        return 0.0
-    every = sum(1 << port for port in writeback.ports)
-    loads = {ports: cycles for ports, cycles in port_loads(costs).items() if not ports & ~every}
-    if not loads:
-        return 0.0
-    least = port_bound(loads)[0]
-    return least + writeback.evenness * (max(evenly(loads, every.bit_length())) - least)
 
 
 def meeting_results(graph: Graph, core: Core, units: Units) -> float:

@@ -20,9 +20,8 @@ from cyclescope.analyze.depend.late_loads import beside_additions, beside_stores
 from cyclescope.analyze.depend.loop_carried import renamed_memory
 from cyclescope.analyze.depend.trips import memory_trips
 from cyclescope.analyze.depend.waits import cache_waits, loaded_stores
-from cyclescope.analyze.depend.woken_early import woken_early
 from cyclescope.analyze.predict import bounds
-from cyclescope.analyze.predict.dealt import dealt_out, meeting_results
+from cyclescope.analyze.predict.dealt import meeting_results
 from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.model.machine import MEASURED, MachineModel
 from cyclescope.simulate.units import Units
@@ -63,7 +62,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     `name` is that of JSON, `words` are those of reports. It has `cycles`, one number, or `parts`: cycles by
     the name of what the loop keeps busy (a resource, a unit), of which the greatest counts. Where it is
     `assumed`, a core that is as the model says may be faster. Of blocks without the trait that it `needs`, if
-    there is one, it is 0: they are not asked. The simulated core does by itself what is `simulated`.
+    there is one, it is 0: they are not asked.
     """
 
     name: str
@@ -71,7 +70,6 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     data: Data
     assumed: bool = False
     needs: str = ""
-    simulated: bool = False
     cycles: Callable[[Situation], float] | None = None
     parts: Callable[[Situation], Mapping[str, float]] | None = None
 
@@ -127,14 +125,8 @@ EFFECTS = (
     Effect(name="constants", words="constants that are stored", data=Data.THROUGHPUT, assumed=True,
            needs=traits.STORES_CONSTANTS,
            cycles=lambda s: sum(one.variant.more.alone for one in s.costs)),
-    Effect(name="woken_early", words="readers that are woken up early", data=Data.THROUGHPUT, assumed=True,
-           simulated=True, cycles=lambda s: woken_early(
-               s.graph, s.machine.core.wakeup, s.behaviour.read_near)),
     Effect(name="halves", words="halves of the ports for memory", data=Data.THROUGHPUT, assumed=True,
            cycles=lambda s: bounds.halves(s.costs, s.machine, s.behaviour.together)),
-    Effect(name="dealt_out", words="ports that are dealt out before they are free", data=Data.THROUGHPUT,
-           assumed=True, simulated=True, needs=traits.USES_VECTORS,
-           cycles=lambda s: dealt_out(s.costs, s.machine.core.writeback)),
     Effect(name="meeting_results", words="results that meet at their ports", data=Data.LATENCY, assumed=True,
            needs=traits.USES_VECTORS,
            cycles=lambda s: meeting_results(s.graph, s.machine.core, s.units)),

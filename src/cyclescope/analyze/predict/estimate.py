@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
 
 import msgspec
 
@@ -14,7 +15,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.depend.loop_carried import is_carried, slowest_chain
 from cyclescope.analyze.predict import bounds, effects
-from cyclescope.analyze.predict.effects import EFFECTS, LINES_OF_CODE, TAKEN, UNITS, Situation
+from cyclescope.analyze.predict.effects import EFFECTS, LINES_OF_CODE, RESOURCES, TAKEN, UNITS, Situation
 from cyclescope.analyze.predict.prediction import (
     FRONT_END,
     IN_ORDER,
@@ -30,6 +31,11 @@ from cyclescope.model.binding import port_bound
 from cyclescope.model.machine import ASSUMED, EXTRACTED
 
 _UNSURE = frozenset((*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, SCHEDULED, *effects.ASSUMED_EFFECTS))
+
+
+@cache
+def _bits(ports: tuple[int, ...]) -> int:
+    return sum(1 << port for port in ports)
 
 
 class BlockEstimate(msgspec.Struct, frozen=True):
@@ -48,8 +54,9 @@ class BlockEstimate(msgspec.Struct, frozen=True):
 class BlockBounds:
     """The bounds of one block on one machine.
 
-    `in_order` are the simulated cycles of cores that execute in order, `scheduled` those of cores whose
-    scheduler is known to lose ports, 0 elsewhere; with `fixed`, operations are split evenly over their ports.
+    `in_order` are the simulated cycles of cores that execute in order, 0 elsewhere; `scheduled` simulates
+    cores whose scheduler is known to lose ports, with `if_busy` only where these are busy; with `fixed`,
+    operations are split evenly over their ports.
     `deciding` are the cycles of every bound, of which the greatest, those of the `bottleneck`, decides; of
     equal ones it is the first. `fetched` are the cycles in which the code arrives, as far as the machine is
     known to be limited by its bytes.
@@ -57,11 +64,11 @@ class BlockBounds:
 
     def __init__(
         self, block: Block, graph: Graph, graphs: Graphs, in_order: float = 0.0, fixed: bool = False,
-        scheduled: float = 0.0,
+        scheduled: Callable[[], float | None] | None = None, if_busy: bool = False,
     ) -> None:  # fmt: skip
         self.block, self.graph, self.machine = block, graph, graphs.machine
         self._graphs, self._in_order, self._fixed = graphs, in_order, fixed
-        self._scheduled = scheduled
+        self._scheduled, self._if_busy = scheduled, if_busy
         self.costs = graph.costs
         self.loads = bounds.port_loads(self.costs)
         known = graphs.costs
@@ -89,16 +96,30 @@ class BlockBounds:
         for effect in EFFECTS:
             if effect.needs and effect.needs not in self._traits:
                 continue
-            cycles = effect.of(self.situation)
-            if effect.simulated and self._scheduled:
-                cycles = min(cycles, self._scheduled)
-            if cycles:
+            if cycles := effect.of(self.situation):
                 found[effect.name] = cycles
         if self._in_order:
             found[IN_ORDER] = self._in_order
-        if self._scheduled > (1 + AVERAGING) * max(found.values()):
-            found[SCHEDULED] = self._scheduled
+        if self._scheduled and (not self._if_busy or self._are_busy(found)):
+            scheduled = self._scheduled() or 0.0
+            if scheduled > (1 + AVERAGING) * max(found.values()):
+                found[SCHEDULED] = scheduled
         return found
+
+    def _are_busy(self, found: Mapping[str, float]) -> bool:
+        """Whether a block is bound by the ports of which cycles are lost, or would be by one less of them.
+
+        Shared resources are left out, which have what was measured of the same losses.
+        """
+        rest = max([cycles for name, cycles in found.items() if name != RESOURCES])
+        for dealt in (self.machine.core.wakeup, self.machine.core.writeback):
+            if dealt is None or len(dealt.ports) < 2:
+                continue
+            others = ~_bits(dealt.ports)
+            work = sum([cycles for ports, cycles in self.loads.items() if not ports & others])
+            if work >= rest * (len(dealt.ports) - 1) * (1 - AVERAGING):
+                return True
+        return False
 
     @cached_property
     def evenly(self) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block, BlockInstruction
@@ -33,7 +33,7 @@ from cyclescope.analyze.predict.prediction import (
     left_out,
 )
 from cyclescope.analyze.predict.surroundings import Remarks, steps
-from cyclescope.analyze.predict.watched import MOST_WATCHED
+from cyclescope.analyze.predict.watched import MOST_RUN, MOST_WATCHED
 from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError, shortened
 from cyclescope.model.binding import balanced, port_bound, total
 from cyclescope.model.limits import WORK
@@ -116,7 +116,10 @@ class Predictor:
         return _Analysis(self, found, known, fixed).prediction(unknown, upper, unroll_factor, seen)
 
     def estimate(self, block: Block, *, ignore_unknown: bool = False) -> BlockEstimate:
-        """The numbers of `predict` without simulation, in less time: for many blocks."""
+        """The numbers of `predict` in less time: for many blocks.
+
+        Nothing is simulated but blocks that are bound by ports of which the core is known to lose cycles.
+        """
         return self.bounds(block, ignore_unknown=ignore_unknown, simulate=False).estimate()
 
     def bounds(self, block: Block, *, ignore_unknown: bool = False, simulate: bool = True) -> BlockBounds:
@@ -129,9 +132,10 @@ class Predictor:
         graph = self.graph(block.instructions if whole else [block.instructions[n] for n in known])
         core = self.machine.core
         in_order = self.simulated(graph) if simulate and core.in_order else None
-        loses_ports = core.wakeup is not None or core.binding not in ("", IDEAL)
-        scheduled = self.simulated(graph) if simulate and loses_ports and not fixed else None
-        return BlockBounds(block, graph, self._graphs, in_order or 0.0, fixed, scheduled or 0.0)
+        loses_ports = simulate if core.binding not in ("", IDEAL) else bool(core.wakeup or core.writeback)
+        limit = MOST_RUN if simulate else MOST_WATCHED
+        scheduled = partial(self.simulated, graph, limit=limit) if loses_ports and not fixed else None
+        return BlockBounds(block, graph, self._graphs, in_order or 0.0, fixed, scheduled, not simulate)
 
     def _split(self, block: Block, ignore_unknown: bool) -> tuple[dict[int, Unknown], list[int]]:
         """Instructions of a block without a cost, and the positions of the others."""
@@ -199,7 +203,7 @@ class Predictor:
             (c for name, c in used.items() if not resource_ports(name, self.machine.ports)), default=0.0
         )
 
-    def simulated(self, graph: Graph, late: bool = False) -> float | None:
+    def simulated(self, graph: Graph, late: bool = False, limit: int = MOST_RUN) -> float | None:
         """Cycles per iteration on the simulated core, None where it cannot be simulated.
 
         `late` chooses ports at dispatch, in one way for all cores, whatever is known of this one.
@@ -207,7 +211,7 @@ class Predictor:
         if len(graph.instructions) > MOST_WATCHED:
             return None
         try:
-            return (self._late if late else self._likeliest).run(graph).cycles
+            return (self._late if late else self._likeliest).run(graph, limit).cycles
         except CyclescopeError:
             return None
 

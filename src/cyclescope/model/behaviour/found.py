@@ -45,8 +45,6 @@ from cyclescope.model.facts import (
     NARROW,
     NARROW_LOADS,
     PARTIAL_BITS,
-    READ_APART,
-    SCHEDULER,
     STACK_ENGINE,
     STACK_MOVES,
     STACK_READS,
@@ -63,7 +61,6 @@ from cyclescope.model.facts import (
     loads_across,
     loads_and_additions,
     loads_apart,
-    made_and_read,
     small_stores,
     stores_across,
     stores_apart,
@@ -103,7 +100,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str, nops: int = 1) -> CoreBe
         loaded_stores=_loaded_stores(facts), addressing=addressing_of(facts, _longest_of_registers(facts)),
         branches_apart=_branches_apart(facts), counted_as=_counted_as(facts), trailed=trailed(facts, isa),
         clears_at_once=_clears_at_once(facts), nops=nops, beside_stores=_beside_stores(facts),
-        read_near=_read_near(facts), together=_cycles_together(facts),
+        together=_cycles_together(facts),
     )  # fmt: skip
 
 
@@ -293,14 +290,6 @@ def _beside_additions(facts: Sequence[Fact]) -> BesideAdditions | None:
     taken = (1 / (_rate(rates[n]) if n in slow else fastest) for n in range(len(BESIDE_LOADS)))
     shares = (additions / loads for loads, additions in BESIDE_LOADS)
     return BesideAdditions(tuple(zip(shares, taken, strict=True)))
-
-
-def _read_near(facts: Sequence[Fact]) -> tuple[tuple[int, float], ...]:
-    """Rounds with a value that is read near or far from where it is made, where all of them were asked."""
-    known = {fact.subject: fact.value for fact in facts if fact.probe == SCHEDULER and fact.value is not None}
-    rounds = {apart + 2: known.get(made_and_read(apart)) for apart in READ_APART}
-    found = tuple((many, cycles) for many, cycles in rounds.items() if cycles is not None)
-    return found if len(found) == len(rounds) else ()
 
 
 def _longer(facts: Sequence[Fact], subject: str, fastest: float) -> float:

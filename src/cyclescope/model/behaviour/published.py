@@ -196,7 +196,6 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     share a slot next to each other.
     `stack_reads` are the cycles of each operation that computes with the stack pointer, one after the other.
     `clears_at_once`: what clears the upper halves of all vectors takes chains through them no time.
-    `read_near`: rounds of so many operations, the last of which reads what the first makes, and their cycles.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -228,7 +227,6 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     trailed: frozenset[BeforeNop] = frozenset()
     nops: int = 1
     clears_at_once: bool = False
-    read_near: tuple[tuple[int, float], ...] = ()
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the one behind it are one micro-operation."""

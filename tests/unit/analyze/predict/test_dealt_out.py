@@ -8,9 +8,8 @@ from math import sqrt
 import msgspec
 import pytest
 
-from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.model.machine import EVENLY, IDEAL, Operation, Wakeup, Writeback
-from cyclescope.session.predictors import Simulated
+from cyclescope.model.machine import EVENLY, IDEAL, Operation, Writeback
+from cyclescope.session.predictors import Analytic
 from tests.support.code.blocks import block, changed, measured, predicted
 
 pytestmark = pytest.mark.skipif(
@@ -25,7 +24,7 @@ def bounds(text, **rest):
     return predicted(text, loop=True, machine=core(**rest)).bounds
 
 
-def core(long=LONG, ports=(0,), evenness=0.0, binding=IDEAL, found=True):
+def core(long=LONG, ports=(0,), binding=IDEAL, found=True):
     """Multiplications have the first port or two; additions both."""
     machine = changed(
         measured(),
@@ -38,7 +37,7 @@ def core(long=LONG, ports=(0,), evenness=0.0, binding=IDEAL, found=True):
         MOVAPS_28_XMM_XMM={"eliminated": True, "operations": ()},
         MOVAPS_0F28_XMM_XMM={"eliminated": True, "operations": ()},
     )  # fmt: skip
-    writeback = Writeback((0, 1), evenness=evenness) if found else None
+    writeback = Writeback((0, 1)) if found else None
     dealt = msgspec.structs.replace(machine.core, binding=binding, writeback=writeback)
     return msgspec.structs.replace(machine, core=dealt)
 
@@ -73,21 +72,8 @@ def test_what_only_passes_through_waits_for_none():
     assert "meeting_results" not in bounds("movaps xmm0, xmm1; " + ADD + TIMES)
 
 
-@pytest.mark.parametrize("evenness", [0.25, 0.5, 1.0])
-def test_ports_are_as_full_as_was_found_between_the_best_and_an_even_use(evenness):
-    """Two multiplications on the one port, and two additions on both: best 2, evenly 3."""
-    text = "movaps xmm0, xmm1; " + 2 * (ADD + TIMES)
-    assert bounds(text, evenness=evenness)["dealt_out"] == pytest.approx(2 + evenness)
-    assert "dealt_out" not in bounds(text, evenness=evenness, found=False)
-
-
 def test_the_simulated_core_sees_itself_who_gets_which_port():
     """Two multiplications on the one port, and two additions: as good as the best, not an even use."""
     text = "movaps xmm0, xmm1; paddd xmm0, xmm1; " + TIMES
-    machine = core(evenness=1.0)
-    (found,) = Simulated(machine).answers([block(2 * text, loop=True)])
-    assert found.bounds["dealt_out"] == pytest.approx(3)
+    (found,) = Analytic(core()).answers([block(2 * text, loop=True)])
     assert found.cycles == pytest.approx(2, abs=0.1)
-    early = msgspec.structs.replace(machine, core=msgspec.structs.replace(machine.core, wakeup=Wakeup((2,))))
-    simulated = Predictor(early).predict(block(2 * text, loop=True))
-    assert simulated.bounds["dealt_out"] == simulated.cycles == pytest.approx(2, abs=0.1)

@@ -10,12 +10,21 @@ import pytest
 from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.predict.estimate import BlockBounds
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.model.machine import Operation, Wakeup
+from cyclescope.model.machine import IDEAL, Operation, Wakeup, Writeback
 from tests.support.code.blocks import block, changed, measured, toy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
 )
+
+
+ONE, ALONE = "lea rax, [rbx+8]; ", "imul rdx, rdx; "
+EARLY, WRITING = {"wakeup": Wakeup((0, 1, 2))}, {"writeback": Writeback((0, 1, 2)), "binding": IDEAL}
+
+
+def early(**core):
+    """The toy with another core; wakes up early if nothing else is said."""
+    return msgspec.structs.replace(toy(), core=msgspec.structs.replace(toy().core, **(core or EARLY)))
 
 
 def test_ports_that_a_scheduler_loses_are_part_of_what_is_expected():
@@ -38,9 +47,51 @@ def test_ports_that_a_scheduler_loses_are_part_of_what_is_expected():
 def test_simulated_cycles_that_are_those_of_a_bound_are_no_bound_of_their_own(scheduled, bound):
     graphs = Graphs(toy())
     code = block("; ".join(f"lea r{n}, [rbx+8]" for n in range(8, 14)))
-    found = BlockBounds(code, graphs.of(code.instructions), graphs, scheduled=scheduled)
+    found = BlockBounds(code, graphs.of(code.instructions), graphs, scheduled=lambda: scheduled)
     assert found.deciding["ports"] == 2
     assert found.bottleneck == bound
+
+
+@pytest.mark.parametrize(
+    ("text", "core", "asked"),
+    [
+        (2 * ONE, EARLY, True),  # of three ports, in one cycle: without one of them, the bound
+        (ONE, EARLY, False),
+        (2 * ONE, WRITING, True),
+        (ONE, WRITING, False),
+        (2 * ONE + ALONE, EARLY, False),  # waits for itself longer than for ports
+        (2 * ONE, {"wakeup": Wakeup((0,))}, False),  # none is left without it
+    ],
+)
+def test_only_busy_ports_are_simulated(text, core, asked):
+    """A core that loses ports is simulated where one less would bound the block."""
+    graphs, code = Graphs(early(**core)), block(text + "nop; nop")
+    graph = graphs.of(code.instructions)
+    busy, always = (
+        BlockBounds(code, graph, graphs, scheduled=lambda: 9.0, if_busy=if_busy).cycles
+        for if_busy in (True, False)
+    )
+    assert (busy == 9, always) == (asked, 9)
+
+
+def test_shared_resources_do_not_hide_busy_ports():
+    """They say what was measured of the same ports, which the simulated core has better."""
+    form = {"resources": {"pabc": 2.0}}
+    machine = early(**EARLY)
+    machine = msgspec.structs.replace(changed(machine, LEA_B_D8_R64=form), resources={"pabc": 3.0})
+    graphs, code = Graphs(machine), block(3 * ONE)
+    graph = graphs.of(code.instructions)
+    found = BlockBounds(code, graph, graphs, scheduled=lambda: 9.0, if_busy=True)
+    assert (found.deciding["resources"], found.cycles) == (2, 9)
+
+
+def test_what_is_told_of_many_blocks_is_what_is_told_of_one():
+    """Of the operations that are woken up early, without simulating more than these."""
+    text = 3 * (ONE + "cmp rax, rcx; ")
+    predictor = Predictor(early(**EARLY, width=8.0))
+    many, one = predictor.estimate(block(text)), predictor.predict(block(text))
+    assert many.cycles == pytest.approx(one.cycles, rel=0.01) and many.cycles > 2.2
+    assert many.bottleneck == one.bottleneck == "scheduler"
 
 
 def test_what_is_only_known_to_be_at_most_so_is_no_lower_bound():
