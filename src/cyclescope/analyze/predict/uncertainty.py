@@ -3,7 +3,8 @@
 Of extracted models, LLVM's costs of a Zen 4 were compared with what was measured there: by how much 8 of 10
 forms are off (`benchmarks/predicting/spread.py`). Of measured models, what 8 of 10 random mixes of
 instructions are off by (`benchmarks/measuring/mixes.py`): few are faster than their bounds, so that the least
-is nearer. What holds of one core is taken to hold of others.
+is nearer. Chains of latencies are nearer than that, and what the scheduler is simulated to lose is as often
+less. What holds of one core is taken to hold of others.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cyclescope.analyze.predict.prediction import (
     IN_ORDER,
     LOOP_CARRIED,
     NO_BOUNDS,
+    SCHEDULED,
 )
 from cyclescope.model.machine import EXTRACTED, MEASURED
 
@@ -29,12 +31,14 @@ _EXACT: _Factors = (1.0, 1.0)
 class Spread(msgspec.Struct, frozen=True):
     """Factors between which 8 of 10 values of a model are: throughputs, front-end slots, latencies.
 
-    What is assumed was found out on the core itself where it was `asked`: the least counts it then.
+    `scheduled` are those of simulated cycles. What is assumed was found out on the core itself where it was
+    `asked`: the least counts it then.
     """
 
     throughput: _Factors = _EXACT
     slots: _Factors = _EXACT
     latency: _Factors = _EXACT
+    scheduled: _Factors = _EXACT
     asked: bool = False
 
     def of(self, bound: str) -> _Factors:
@@ -48,17 +52,19 @@ class Spread(msgspec.Struct, frozen=True):
             return self.latency
         if bound == IN_ORDER:
             return min(self.throughput[0], self.latency[0]), max(self.throughput[1], self.latency[1])
+        if bound == SCHEDULED:
+            return self.scheduled
         return self.slots if bound == FRONT_END else self.throughput
 
 
 def _either_way(factor: float) -> _Factors:
-    return 1 / factor, factor
+    return min(factor, 1 / factor), max(factor, 1 / factor)
 
 
 _LLVM, _READ = 1.5, (0.98, 1.05)
 SPREADS = {
-    EXTRACTED: Spread(_either_way(_LLVM), (min(_EXACT), _LLVM), _either_way(_LLVM)),
-    MEASURED: Spread(_READ, _EXACT, _READ, asked=True),
+    EXTRACTED: Spread(_either_way(_LLVM), (min(_EXACT), _LLVM), _either_way(_LLVM), _either_way(_LLVM)),
+    MEASURED: Spread(_READ, _EXACT, _either_way(min(_READ)), _either_way(max(_READ)), asked=True),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.analyze.predict.prediction import FRONT_END, IN_ORDER, LOOP_CARRIED, PORTS
+from cyclescope.analyze.predict.prediction import FRONT_END, IN_ORDER, LOOP_CARRIED, PORTS, SCHEDULED
 from cyclescope.analyze.predict.uncertainty import interval
 from cyclescope.model.machine import DRAWN, EXTRACTED, MEASURED
 
@@ -23,7 +23,10 @@ from cyclescope.model.machine import DRAWN, EXTRACTED, MEASURED
         (EXTRACTED, "stores", (4.0, 4.0)),
         (MEASURED, PORTS, (3.92, 4.2)),
         (MEASURED, FRONT_END, (4.0, 4.0)),
-        (MEASURED, LOOP_CARRIED, (3.92, 4.2)),
+        (MEASURED, LOOP_CARRIED, (3.92, 4 / 0.98)),
+        (MEASURED, SCHEDULED, (4 / 1.05, 4.2)),
+        (EXTRACTED, SCHEDULED, (8 / 3, 6.0)),
+        (DRAWN, SCHEDULED, (4.0, 4.0)),
         (DRAWN, PORTS, (4.0, 4.0)),
         (DRAWN, FRONT_END, (4.0, 4.0)),
         (DRAWN, LOOP_CARRIED, (4.0, 4.0)),
