@@ -21,6 +21,8 @@ _MADE = "OSACA makes it of a load or store and another form"
 _ANY_REGISTER = {"class": "register"}
 Work = dict[tuple[int, ...], float]
 
+LOADS, STORES, UNKNOWN = RATES = "LD", "ST", "UN"  # ports for throughputs that no port of the core explains
+
 
 class Composer:
     """The forms with registers that others are made up of; `loads` and `stores` by kind of register."""
@@ -56,17 +58,17 @@ class Composer:
         )
         return None
 
-    @staticmethod
-    def _without_parts(entry: Entry, left: list[Item]) -> Entry | None:
-        """A form between registers whose ports are not known has its latency, and none of the ports."""
+    def _without_parts(self, entry: Entry, left: list[Item]) -> Entry | None:
+        """A form between registers whose ports are not known has its latency, and its throughput on a port
+        that such forms share: without one it would be free.
+        """
         if entry.cost.operations is not None:
             return entry
         memory = any(operand["class"] == "memory" for operand in entry.operands)
         if memory or entry.cost.throughput is None or latency(entry.form, entry.cost) is None:
             left.append(Item(entry.form.id, "its ports are not known"))
             return None
-        left.append(Item(entry.form.id, "its ports are not known: it is written without them"))
-        return entry
+        return self._rated(entry, (), UNKNOWN, "its ports are not known", left)
 
     @staticmethod
     def _is_slower(entry: Entry, twin: Entry, made: tuple[Operation, ...]) -> bool:
@@ -77,14 +79,15 @@ class Composer:
     def _with_rate(self, entry: Entry, made: tuple[Operation, ...], left: list[Item]) -> Entry:
         """An entry with the parts' ports and, on a port that such forms share, its throughput."""
         stores = any(op.is_memory and op.write for op in entry.form.operands)
-        name = "ST" if stores else "LD"
+        return self._rated(entry, made, STORES if stores else LOADS, "it takes longer than its parts", left)
+
+    def _rated(
+        self, entry: Entry, made: tuple[Operation, ...], name: str, why: str, left: list[Item]
+    ) -> Entry:
+        """An entry with its throughput on a port of such a name, beside its parts."""
         self.ports += [name] if name not in self.ports else []
         rate = Operation((self.ports.index(name),), 1, entry.cost.throughput or 0.0)
-        left.append(
-            Item(
-                entry.form.id, "it takes longer than its parts: its throughput is on a port of its own", name
-            )
-        )
+        left.append(Item(entry.form.id, f"{why}: its throughput is on a port of its own", name))
         return msgspec.structs.replace(
             entry, cost=msgspec.structs.replace(entry.cost, operations=(*made, rate))
         )

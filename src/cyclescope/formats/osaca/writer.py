@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from cyclescope.formats.exchange import Exported, FormatError, Item
-from cyclescope.formats.osaca.composed import Composer
+from cyclescope.formats.osaca.composed import RATES, Composer
 from cyclescope.formats.osaca.operands import (
     ADDRESS,
     NARROW,
@@ -100,13 +100,14 @@ def _rank(entry: Entry) -> tuple[bool, bool, bool, int, int]:
 def _written(model: MachineModel, entry: Entry) -> dict[str, object]:
     cost = entry.cost
     operations = cost.operations or ()
+    uops = [op.count for op in operations if not any(model.ports[p] in RATES for p in op.ports)]
     return {
         "name": found if len(found := names(entry.form)) > 1 else found[0],
         "operands": list(entry.operands),
         "latency": latency(entry.form, cost),
         "port_pressure": _pressure(operations, model.ports),
         "throughput": port_throughput(operations) if cost.throughput is None else cost.throughput,
-        "uops": None if cost.operations is None else sum(op.count for op in operations),
+        "uops": sum(uops) if uops or not operations else None,
         **({"x_confidence": cost.confidence} if cost.confidence else {}),
     }
 
