@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import ceil
+from math import ceil, inf
 
 import msgspec
 
@@ -141,12 +141,16 @@ def without(cost: FormCost, plain: frozenset[int]) -> FormCost:
     return msgspec.structs.replace(cost, operations=kept)
 
 
-def slots_of(cost: FormCost) -> float:
-    """Front-end slots: known, at least, or as many as there are micro-operations."""
+def slots_of(cost: FormCost, width: float = inf) -> float:
+    """Front-end slots: known, at least, or as many as there are micro-operations.
+
+    At least are no more than a front end of such a `width` has while the form runs alone.
+    """
     if cost.slots is not None:
         return cost.slots
     if cost.slot_range is not None:
-        return cost.slot_range[0]
+        alone = inf if cost.throughput is None else max(width * cost.throughput, 1.0)
+        return min(cost.slot_range[0], alone)
     return float(max(sum(ceil(op.count) for op in cost.operations or ()), 1))
 
 

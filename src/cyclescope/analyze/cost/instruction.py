@@ -361,7 +361,8 @@ class PlacedCosts:
         alone = 0.0 if idle or variant.fused else slow_alone(form, cost, self.machine.core)
         return PlacedCost(
             **msgspec.structs.asdict(self._ways(form, cost, variant)), form=form, cost=cost, variant=variant,
-            slots=slots_of(cost), operations=() if idle else self._operations(form, cost), alone=alone,
+            slots=slots_of(cost, self.machine.width.slots), alone=alone,
+            operations=() if idle else self._operations(form, cost),
             uses=() if variant.idiom else tuple(self._shared.uses(cost, alone)),
         )  # fmt: skip
 

@@ -219,3 +219,11 @@ def test_more_code_than_a_core_may_keep_decoded_is_said_to_be_slower(count, is_s
     found = Predictor(toy()).predict(block("; ".join(["add rax, 24"] * count)), simulate=False)
     said = [note for note in found.notes if note.startswith(f"{count} instructions may be more")]
     assert len(said) == is_said
+
+
+@pytest.mark.parametrize(("slots", "cycles"), [(40.0, 10.0), (42.0, 10.5), (60.0, 10.5)])
+def test_what_is_known_of_slots_is_no_more_than_a_form_alone_has_time_for(slots, cycles):
+    """Counts of slots that disagree are none: toy has four a cycle."""
+    cost = {"slots": None, "slot_range": (slots, 2 * slots), "throughput": 10.5, "latencies": {}}
+    found = Predictor(changed(toy(), CPUID=cost)).predict(block("cpuid"), simulate=False)
+    assert found.bounds["front_end"] == cycles
