@@ -25,6 +25,7 @@ from cyclescope.infer.refute.kinds import (
 )
 from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, mixed_forms, order_name
+from cyclescope.infer.refute.reading import HasRecords
 from cyclescope.measure.database import store_error
 from cyclescope.measure.record import ERRORS, FAILED, NOISY, UNSTABLE, Record
 from cyclescope.measure.sampling import PASSING
@@ -147,7 +148,7 @@ def claims_of(usages: Mapping[str, PortUsage], claimed: Iterable[str]) -> int:
 _PHASES = (DRAWN_FIRST, ASKED, CHECKED)
 
 
-def trials_of(store: Store, phases: Sequence[str] = _PHASES) -> list[Trial]:
+def trials_of(store: HasRecords, phases: Sequence[str] = _PHASES) -> list[Trial]:
     """The mixes of a store that can be judged.
 
     What was disturbed is not: it may be slower than it is alone, which would refute what is right. Nor are
@@ -161,17 +162,19 @@ def trials_of(store: Store, phases: Sequence[str] = _PHASES) -> list[Trial]:
     return [trial for trial in some if trial.error <= NEAR]
 
 
-def disturbed_mixes(store: Store) -> list[Sequence[Record]]:
+def disturbed_mixes(store: HasRecords) -> list[Sequence[Record]]:
     """What was read of mixes that judge nothing because some of their orders were disturbed."""
     return [records for _, _, records in _mixes_of(store, _PHASES) if any(map(_is_disturbed, records))]
 
 
-def measured_mixes(store: Store) -> int:
+def measured_mixes(store: HasRecords) -> int:
     """How many mixes were measured, whatever that says."""
     return sum(1 for _ in _mixes_of(store, _PHASES))
 
 
-def _mixes_of(store: Store, phases: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str, Sequence[Record]]]:
+def _mixes_of(
+    store: HasRecords, phases: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], str, Sequence[Record]]]:
     """The forms of each mix, its phase, and what was read of its orders."""
     found: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in store.records_of((MIXES,)):

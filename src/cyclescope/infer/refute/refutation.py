@@ -33,6 +33,7 @@ from cyclescope.infer.refute.calibration import (
 from cyclescope.infer.refute.kinds import KNOWN_MIXES, MOST_FORMS, MOSTLY, PROVED, Kind
 from cyclescope.infer.refute.mixes import MixDrawer, MixModel
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
+from cyclescope.infer.refute.reading import ReadOnce
 from cyclescope.infer.refute.turns import dealt_in_turn
 from cyclescope.infer.workload import CALIBRATING as CHECKING
 from cyclescope.infer.workload import DOUBTED, FRESH
@@ -52,6 +53,7 @@ class Refutation:
 
     def __init__(self, builder: PortBuilder, store: Store, plans: PortPlanner, draw: random.Random) -> None:
         self._store = store
+        self._mixes = ReadOnce(store)
         self._draw = draw
         facts = builder.facts
         self._planner = MixPlanner(plans, facts.evidence.shuts)
@@ -71,8 +73,9 @@ class Refutation:
 
     def forget_disturbed(self) -> None:
         """Make room for others in the place of mixes that were disturbed."""
-        mixes = disturbed_mixes(self._store)
+        mixes = disturbed_mixes(self._mixes)
         self._store.forget([record.key for records in mixes for record in records])
+        self._mixes = ReadOnce(self._store)
 
     def stages(self) -> Stages:
         """Names and questions; each begins when the one before is in the store."""
@@ -91,10 +94,10 @@ class Refutation:
                 yield self._planner.question(mix, phase, order)
 
     def _judge(self) -> Judge:
-        return Judge(self._model, trials_of(self._store, (DRAWN_FIRST, ASKED)))
+        return Judge(self._model, trials_of(self._mixes, (DRAWN_FIRST, ASKED)))
 
     def _first(self) -> Iterator[Question]:
-        known = Judge(self._model, trials_of(self._store, (DRAWN_FIRST,))).covered
+        known = Judge(self._model, trials_of(self._mixes, (DRAWN_FIRST,))).covered
         drawer = self._drawer(self._model)
         yield from self._asked(
             drawer.covering([n for n in self._model.claimed if n not in known]), DRAWN_FIRST
@@ -108,7 +111,7 @@ class Refutation:
         Half of each are any forms: a mix of rare ones alone would not tell which of them to blame.
         """
         drawer, claimed = self._drawer(self._model), self._model.claimed
-        judge = Judge(self._model, trials_of(self._store, (DRAWN_FIRST,)))
+        judge = Judge(self._model, trials_of(self._mixes, (DRAWN_FIRST,)))
         known = self._in_mixes(trial.forms for trial in judge.trials)
         for _ in range(math.ceil(KNOWN_MIXES)):
             in_turn = self._draw.sample(claimed, len(claimed))
@@ -174,7 +177,7 @@ class Refutation:
 
     def _checks(self) -> Iterator[Question]:
         """Fresh mixes; more of them while too few could be read beside neighbours."""
-        judged = len(trials_of(self._store, (CHECKED,)))
+        judged = len(trials_of(self._mixes, (CHECKED,)))
         if judged >= MOSTLY * self._wanted:
             return
         model, _, _ = self._settled
@@ -208,12 +211,12 @@ class Refutation:
     def conclude(self) -> Verdicts:
         """Keep what the mixes say in the store."""
         model, verdicts, judge = self._settled
-        checked = Judge(model, trials_of(self._store, (CHECKED,)))
+        checked = Judge(model, trials_of(self._mixes, (CHECKED,)))
         counts = len(model.claimed), len(judge.covered), len(verdicts.refuted), len(verdicts.doubted)
         units = {unit: tuple(model.takers(unit)) for unit in model.kept_units}
         calibration = msgspec.structs.replace(
             checked.calibration(*counts),
-            disturbed=len(disturbed_mixes(self._store)), measured=measured_mixes(self._store),
+            disturbed=len(disturbed_mixes(self._mixes)), measured=measured_mixes(self._mixes),
         )  # fmt: skip
         found = msgspec.structs.replace(verdicts, units=units, calibration=calibration)
         self._store.write_note(NOTE, msgspec.json.encode(found).decode())

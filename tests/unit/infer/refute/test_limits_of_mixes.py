@@ -235,7 +235,7 @@ class Kept:
     def note(self, key):
         return ""
 
-    def records_of(self, quantities):
+    def records_of(self, quantities, since=0):
         return self.records
 
 
