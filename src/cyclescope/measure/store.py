@@ -287,11 +287,12 @@ class Store:
         return found
 
     @explaining
-    def done(self, variants: str = "*", forms: Sequence[str] | None = None) -> set[Key]:
-        """Keys of experiments that have been measured and whose variant matches a glob, all of some forms."""
+    def done(self, glob: str = "*", forms: Sequence[str] | None = None, but: Sequence[str] = ()) -> set[Key]:
+        """Keys of what was measured whose variant matches a glob: of some forms, `but` of some quantities."""
         where, names = among(forms)
+        where += f"variant GLOB ? AND quantity NOT IN ({marks(but)}) AND {READABLE}"
         query = f"SELECT form, quantity, source, target, variant FROM measurement WHERE {where}"
-        return set(self._rows.fetch(f"{query}variant GLOB ? AND {READABLE}", (*names, variants)))
+        return set(self._rows.fetch(query, (*names, glob, *but)))
 
     @explaining
     def throughputs(self) -> dict[str, float]:

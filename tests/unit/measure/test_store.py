@@ -118,7 +118,8 @@ def test_measuring_again_replaces(store):
     store.write([(experiment(), measurement(2.0))])
     assert [record.cycles for record in store.records()] == [2.0]
     assert store.count() == 1
-    assert store.done() == {("ADD", "latency", "op1", "op2", "plain")}
+    assert store.done() == store.done(but=("throughput",)) == {("ADD", "latency", "op1", "op2", "plain")}
+    assert store.done(but=("throughput", "latency")) == set()
 
 
 def test_what_was_written_is_there_for_readers_at_once(store, path):

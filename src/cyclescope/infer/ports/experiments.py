@@ -40,7 +40,7 @@ from cyclescope.infer.workload import (
 )
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
-from cyclescope.measure.plan import Key, Planner
+from cyclescope.measure.plan import LATENCY, THROUGHPUT, Key, Planner
 from cyclescope.measure.ports import PortPlanner, Question, Stage
 from cyclescope.measure.sampling import Sampler
 from cyclescope.measure.store import Store
@@ -102,7 +102,8 @@ class PortCampaign:
 
     def run_front_end(self, forms: Sequence[InstructionForm], deadline: float = math.inf) -> bool:
         """Measure the front end's part alone: order of issue, width, lengths of encodings, slots."""
-        self._done = self.store.done().difference(self._disturbed.keys)
+        done = self.store.done(but=(THROUGHPUT, LATENCY))
+        self._done = done.difference(self._disturbed.keys)
         return all(self.settle(stage, make(), deadline) for stage, make in self._front_end_stages(forms))
 
     def _front_end_stages(self, forms: Sequence[InstructionForm]) -> Iterator[Stage]:
