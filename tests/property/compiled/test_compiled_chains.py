@@ -88,6 +88,24 @@ def test_compiled_code_and_python_say_the_same(seed):
     assert late_loads(graph, LATE) == late_loads(slow, LATE)
 
 
+def comes_later(graph: Graph) -> bool:
+    """Whether a value that is no load's comes later than its instruction says."""
+    return any(
+        one.cycles > dict(column)[one.source] and not placed.loads(one.source)
+        for placed, first in zip(graph.costs, graph.first, strict=True)
+        for place, column in enumerate(placed.columns)
+        for one in graph.inputs[first + place]
+    )
+
+
+def test_values_come_later_only_where_they_may():
+    """Blocks in which none does are simulated without looking for them."""
+    graphs = [drawn_graph(seed) for seed in range(150)]
+    assert all(graph.may_come_later for graph in graphs if comes_later(graph))
+    assert {graph.may_come_later for graph in graphs} == {True, False}
+    assert any(map(comes_later, graphs))
+
+
 @given(seeds)
 @example(6481)
 def test_the_slowest_chain_is_listed_where_others_have_the_same_instructions(seed):

@@ -121,6 +121,13 @@ class Graph(msgspec.Struct, frozen=True, dict=True):
         found = {THROUGH_MEMORY} if self.memory else set()
         return found.union(*[placed.traits for placed in self.costs])
 
+    @property
+    def may_come_later(self) -> bool:
+        """Whether some result in a register comes later to some operations than to others."""
+        early, counts = self.behaviour.early, self.behaviour.stack_update
+        forms = [placed.form for placed in self.costs]
+        return any(one.mnemonic in early or (counts and "stack" in one.attributes) for one in forms)
+
     @cached_property
     def chains(self) -> Chains | None:
         """What compiled code says of the graph, None where Python has to look."""

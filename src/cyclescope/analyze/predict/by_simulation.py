@@ -64,8 +64,10 @@ class Simulation:
         taken to be at hand.
         """
         words: list[int] = []
+        is_later = graph.may_come_later
         for number, (sources, targets) in enumerate(_locations(graph)):
-            words += [self._numbered(graph.costs[number], _later(graph, number)), *sources, *targets]
+            later = _later(graph, number) if is_later else ()
+            words += [self._numbered(graph.costs[number], later), *sources, *targets]
         return Body(words)
 
     def loop(self, graph: Graph) -> LoopOnCore:
@@ -102,7 +104,7 @@ class Simulation:
             placed.form, cost, self._core, self._costs.units, placed.variant.idiom,
             self._costs.machine.provenance.kind == EXTRACTED, passes,
         )  # fmt: skip
-        if any(later):
+        if later:
             found = found.waiting(later)
         if placed.variant.fused:
             found = msgspec.structs.replace(found, entries=max(int(placed.slots), 1))
@@ -134,7 +136,10 @@ def _keeping_busy(template: Template, used: Mapping[int, float]) -> Template:
 
 
 def _later(graph: Graph, number: int) -> tuple[float, ...]:
-    """By how much every source comes later to this instruction than to others, in the engine's order."""
+    """By how much every source comes later to this instruction than to others, in the engine's order.
+
+    Nothing where none does.
+    """
     placed, first = graph.costs[number], graph.first[number]
     more: dict[int, float] = {}
     for place, column in enumerate(placed.columns):
@@ -142,7 +147,7 @@ def _later(graph: Graph, number: int) -> tuple[float, ...]:
         for one in graph.inputs[first + place]:
             if not placed.loads(one.source):
                 more[one.source] = max(more.get(one.source, 0.0), one.cycles - cycles[one.source])
-    return tuple(more.get(k, 0.0) for k in placed.engine_sources)
+    return tuple(more.get(k, 0.0) for k in placed.engine_sources) if any(more.values()) else ()
 
 
 def _locations(graph: Graph) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
