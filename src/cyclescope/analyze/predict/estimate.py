@@ -109,9 +109,14 @@ class BlockBounds:
     def _are_busy(self, found: Mapping[str, float]) -> bool:
         """Whether a block is bound by the ports of which cycles are lost, or would be by one less of them.
 
-        Shared resources are left out, which have what was measured of the same losses.
+        Shared resources are left out, which have what was measured of the same losses. A chain with results
+        that come early waits where the port that it got at dispatch has others in front, however few.
         """
         rest = max([cycles for name, cycles in found.items() if name != RESOURCES])
+        if self.machine.core.writeback and self.slowest_chain >= rest:
+            early = self.situation.behaviour.early
+            if any(placed.form.mnemonic in early for placed in self.costs):
+                return True
         for dealt in (self.machine.core.wakeup, self.machine.core.writeback):
             if dealt is None or len(dealt.ports) < 2:
                 continue

@@ -74,6 +74,23 @@ def test_only_busy_ports_are_simulated(text, core, asked):
     assert (busy == 9, always) == (asked, 9)
 
 
+@pytest.mark.parametrize(
+    ("text", "core", "asked"),
+    [
+        ("vaddpd ymm0, ymm0, ymm1", WRITING, True),
+        ("vmulpd ymm0, ymm0, ymm1", WRITING, False),
+        ("vaddpd ymm0, ymm0, ymm1", {"width": 4.0}, False),
+        ("vaddpd ymm0, ymm2, ymm1; nop; nop; nop; nop", WRITING, False),  # no chain
+    ],
+)
+def test_chains_with_early_results_are_simulated(text, core, asked):
+    """Where ports are got at dispatch: others that are few stand in front of them there."""
+    graphs, code = Graphs(early(**core)), block(text)
+    graphs.costs.behaviour = msgspec.structs.replace(graphs.costs.behaviour, early={"VADDPD": 1.0})
+    found = BlockBounds(code, graphs.of(code.instructions), graphs, scheduled=lambda: 99.0, if_busy=True)
+    assert (found.cycles == 99) is asked
+
+
 def test_shared_resources_do_not_hide_busy_ports():
     """They say what was measured of the same ports, which the simulated core has better."""
     form = {"resources": {"pabc": 2.0}}
