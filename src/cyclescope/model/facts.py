@@ -110,8 +110,7 @@ OF_GENERAL, VECTOR, VEX, STACKED, LOOPED = "", "vector", "VEX", "stack pointer",
 STACK_UPDATE = "stack pointer behind a push and a pop"
 STACK_MOVES = "moves of the stack pointer"
 STACK_READS = "operations on the stack pointer, one after the other"
-SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)
-"""Loops of so many NOPs tell how a core gets code: of the shortest ones, and of the next longer kind."""
+SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)  # NOPs of loops that tell how a core gets code
 BEGUN_LATE = (4, 8)  # NOPs of a loop that begins so many bytes before the end of a line
 BESIDE_CONSTANTS = (6, 7)  # instructions of loops that tell how many constants a line has room for
 
@@ -134,6 +133,7 @@ class MemoryWay(StrEnum):
     OTHER_SHORT = "another base, in a short loop"
     COPIED = "copied base"
     STACK = "stack pointer"
+    STACK_OVERWRITTEN = "stack pointer overwritten in between"
     INDEXED = "base and index"
     UPDATED = "read, modified and written, base written in between"
     STACK_UPDATED = "read, modified and written, stack pointer"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.known_values import is_overwritten
 from cyclescope.analyze.decode.locations import STACK_POINTER, Location, Places, location_of
 from cyclescope.analyze.depend.memory import Passage
 from cyclescope.model.behaviour.passing import MOST_SHORT, MemoryPassing, StoredLoad, work_of
 from cyclescope.model.facts import MemoryWay
+
+_Item = TypeVar("_Item")
 
 
 class KnownWays:
@@ -106,12 +110,16 @@ class KnownWays:
             return MemoryWay.OTHER
         both = self._is_update(passage.load) and self._is_update(passage.store)
         if registers == (STACK_POINTER, None):
-            return MemoryWay.STACK_UPDATED if both else MemoryWay.STACK
+            return MemoryWay.STACK_UPDATED if both else self._stack_way(passage)
         if any(self._is_written_between(passage, one) for one in registers if one is not None):
             return MemoryWay.UPDATED if both else MemoryWay.REWRITTEN
         if both and self._passing.is_forwarded(MemoryWay.BASE):
             return MemoryWay.UPDATED  # whether a base is written that nobody renames by makes no difference
         return MemoryWay.INDEXED if registers[1] is not None else MemoryWay.BASE
+
+    def _stack_way(self, passage: Passage) -> MemoryWay:
+        between = self._between(passage, self._instructions)
+        return MemoryWay.STACK_OVERWRITTEN if any(map(_overwrites_stack, between)) else MemoryWay.STACK
 
     def _is_update(self, access: tuple[int, int]) -> bool:
         """Whether an instruction reads what it writes there."""
@@ -120,16 +128,22 @@ class KnownWays:
         return form is not None and form.operands[operand].read and form.operands[operand].write
 
     def _is_written_between(self, passage: Passage, base: Location | None) -> bool:
+        return any(base in places.targets for places in self._between(passage, self._places))
+
+    def _between(self, passage: Passage, some: Sequence[_Item]) -> Sequence[_Item]:
+        """Those of a block's instructions, or of what belongs to them, from the store to the load."""
         load, store = passage.load[0], passage.store[0]
         if passage.distance == 0:
-            between = self._places[store:load]
-        else:
-            between = (
-                *self._places[store:],
-                *self._places[:load],
-                *(self._places if passage.distance > 1 else ()),
-            )
-        return any(base in places.targets for places in between)
+            return some[store:load]
+        return (*some[store:], *some[:load], *(some if passage.distance > 1 else ()))
+
+
+def _overwrites_stack(one: BlockInstruction) -> bool:
+    """Whether the stack pointer is written whatever it was: not by a push or a pop, nor moved by a sum."""
+    if one.form is None or "stack" in one.form.attributes:
+        return False
+    pairs = zip(one.form.operands, one.registers, strict=True)
+    return any(is_overwritten(op) and location_of(register) == STACK_POINTER for op, register in pairs)
 
 
 def _own_trip(placed: PlacedCost, operand: int) -> str:

@@ -34,7 +34,8 @@ IN_SHORT_LOOPS = {
     MemoryWay.REWRITTEN: MemoryWay.REWRITTEN_SHORT, MemoryWay.UPDATED: MemoryWay.REWRITTEN_SHORT,
     MemoryWay.OTHER: MemoryWay.OTHER_SHORT,
 }  # fmt: skip
-ON_STACK = (MemoryWay.STACK, MemoryWay.STACK_UPDATED)  # ways whose sizes and distances are asked apart
+# Ways whose sizes and distances are asked apart.
+ON_STACK = (MemoryWay.STACK, MemoryWay.STACK_OVERWRITTEN, MemoryWay.STACK_UPDATED)
 _UPDATES = (MemoryWay.UPDATED, MemoryWay.STACK_UPDATED)  # of a register and memory in one instruction
 MOST_SHORT = 12  # loads of what was stored that a short loop has: as many as were asked
 _STORED = (32, 64, 16, 8, 128, 256)  # bits: stores whose failures stand for those of others, the first known
@@ -164,7 +165,7 @@ class MemoryPassing:
         Where nothing is known of a base that was written in between, another base stands for it if the core
         knows that one there.
         """
-        if one.way is MemoryWay.STACK_UPDATED and one.way not in self._ways:
+        if one.way in ON_STACK and one.way not in self._ways:
             return str(MemoryWay.STACK)
         if one.way is MemoryWay.BASE and self._learns(one):
             return transfer_subject(WHOLE_REGISTER, LOOPED)

@@ -93,6 +93,9 @@ _REWRITE: Mapping[str, tuple[str, str]] = {
     "aarch64": ("ADDXri: p p #0", "ADDXri: q p #0"),
     "riscv64": ("ADDI: p p #0", "ADDI: q p #0"),
 }  # the base onto itself, and a copy of it
+_COPIED_BACK: Mapping[str, tuple[str, ...]] = {
+    "x86-64": ("MOV_89 (R64, R64): q s", "MOV_89 (R64, R64): s q"),
+}  # the stack pointer, as where a frame is left
 
 
 def _ways(isa: str) -> Iterator[Way]:
@@ -129,6 +132,8 @@ def _on_stack(isa: str) -> Iterator[Way]:
     plain = PLAIN_TRANSFERS[isa]
     for one in plain:
         yield _way(transfer_subject(one.bits, STACKED), one, _STACK, _STACK, quick=one.bits in (32, 64))
+    if isa in _COPIED_BACK:
+        yield _way(MemoryWay.STACK_OVERWRITTEN, plain[-1], _STACK, _STACK, between=_COPIED_BACK[isa])
     for kind, place in ((OF_GENERAL, _HERE), (STACKED, _STACK)):
         yield _way(*_part(isa, kind), place, place, quick=False)
     yield from _worked(isa, STACKED, _STACK)

@@ -77,6 +77,24 @@ def test_what_is_stored_by_the_stack_pointer_has_ways_of_its_own(text, cycles):
 
 
 @pytest.mark.parametrize(
+    ("between", "overwritten"),
+    [
+        ("sub rsp, 32; add rsp, 32", False),
+        ("push rcx; pop rdx", False),
+        ("mov rbx, rsp; mov rsp, rbx", True),
+        ("lea rsp, [rsp - 32]; lea rsp, [rsp + 32]", True),
+    ],
+)
+def test_a_stack_pointer_that_is_overwritten_is_another_base(between, overwritten):
+    """As where a frame is left by MOV; without the fact it is the way of the stack pointer."""
+    text = f"mov [rsp + 8], rax; {between}; mov rax, [rsp + 8]; imul rax, rax"
+    asked = Fact(RENAMING, MemoryWay.STACK_OVERWRITTEN, CoreAnswer.FORWARDED, SLOW, 0.05)
+    found = predicted(text, machine=measured(*ON_STACK, asked)).bounds["loop_carried"]
+    assert found == pytest.approx(SLOW + 3 if overwritten else 3)
+    assert predicted(text, machine=measured(*ON_STACK)).bounds["loop_carried"] == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
     ("own", "text", "cycles"),
     [
         (1.0, "add [rdi], rax; mov rax, [rdi]", 1),
