@@ -371,9 +371,12 @@ class _WaitingNodes:
         return self._early.get(self._costs[self._owner[writer]].form.mnemonic, 0.0) if waits else 0.0
 
     def _is_out_of_date(self, number: int, k: int, writer: int) -> bool:
-        """Whether the stack pointer is computed with after pushes or pops: they only count."""
-        node = self._costs[number].sources[k]
-        if node.part != "register" or "stack" in self._costs[number].form.attributes:
+        """Whether the stack pointer is computed with after pushes or pops: they only count.
+
+        A move of it that is executed adds what they counted.
+        """
+        node, reader = self._costs[number].sources[k], self._costs[number]
+        if node.part != "register" or "stack" in reader.form.attributes or reader.variant.executed:
             return False
         return "stack" in self._costs[self._owner[writer]].form.attributes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from cyclescope.analyze.depend import graph
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.facts import (
     CONSUMERS,
@@ -106,6 +107,20 @@ def test_moves_of_the_stack_pointer_are_executed_where_that_was_found(answer, bu
     assert sum(found.port_cycles) == busy
     chain = predicted("mov rax, rsp; add rsp, rax", machine=machine)
     assert chain.bounds["loop_carried"] == busy
+
+
+@pytest.mark.parametrize(("answer", "cycles"), [(CoreAnswer.EXECUTED, 1), (CoreAnswer.ELIMINATED, 1)])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_move_of_the_stack_pointer_adds_what_was_counted(monkeypatch, compiled, answer, cycles):
+    """One that is executed does it in its own cycle; of one that is not, the copy comes later."""
+    if not compiled:
+        monkeypatch.setattr(graph, "chains", lambda *_: None)
+    free = {"eliminated": True, "operations": (), "latencies": {"op2->op1": 0.0}}
+    update = Fact(STACK_ENGINE, STACK_UPDATE, CoreAnswer.VALUE, 1.0, 0.05)
+    facts = update, Fact(STACK_ENGINE, STACK_MOVES, answer, 0.25, 0.01)
+    machine = changed(measured(*facts), MOV_89_R64_R64=free)
+    found = predicted("push rcx; mov rax, rsp; add rax, rbx; mov rsp, rax", machine=machine)
+    assert found.bounds["loop_carried"] == cycles + 1
 
 
 def test_results_come_later_to_operations_of_another_kind():

@@ -102,7 +102,7 @@ def _words_of(placed: PlacedCost) -> bytes:
 def _made(placed: PlacedCost) -> bytes:
     words: list[float] = [
         len(placed.sources), len(placed.columns), len(placed.targets), len(placed.killed),
-        "stack" in placed.form.attributes, placed.loads_general,
+        "stack" in placed.form.attributes or placed.variant.executed, placed.loads_general,
     ]  # fmt: skip
     words += [_PARTS.get(node.part, 0) for node in placed.sources]
     words += [node.operand for node in placed.sources]
