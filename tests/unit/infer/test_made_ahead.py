@@ -146,7 +146,8 @@ def test_what_hidden_units_do_not_need_yet_is_made_ahead(monkeypatch):
 
 def test_of_forms_that_are_looked_at_again_the_second_half_is_made_ahead(monkeypatch):
     begun = []
-    monkeypatch.setattr(class_questions, "make_ahead", lambda ports, forms: begun.extend(forms))
+    ahead = SimpleNamespace(end=lambda: begun.append("over"))
+    monkeypatch.setattr(class_questions, "make_ahead", lambda ports, forms: begun.extend(forms) or ahead)
     forms = [SimpleNamespace(id=name) for name in ("one", "two", "three", "four", "five")]
     usage = PortUsage(1.0, "1*p0", confidence=HIGH)
     facts = SimpleNamespace(
@@ -155,4 +156,4 @@ def test_of_forms_that_are_looked_at_again_the_second_half_is_made_ahead(monkeyp
     )  # fmt: skip
     ports = SimpleNamespace(facts=facts, usage=lambda *_: usage)
     assert list(ClassQuestions(None, lambda: ports, forms)._again()) == []
-    assert begun == ["three", "four", "five"]
+    assert begun == ["three", "four", "five", "over"]

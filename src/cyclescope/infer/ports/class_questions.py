@@ -147,7 +147,7 @@ class ClassQuestions:
         facts = builder.facts
         self._structure, self._usages = facts.structure, {}
         setters = Setters(builder, self._forms)
-        make_ahead(builder, (form.id for form in self._forms[len(self._forms) // 2 :]))
+        ahead = make_ahead(builder, (form.id for form in self._forms[len(self._forms) // 2 :]))
         for form in self._forms:
             usage = builder.usage(form, facts.front_end.throughputs.get(form.id))
             doubtful = usage.ports is not None and usage.confidence != HIGH and not usage.microcoded
@@ -164,6 +164,7 @@ class ClassQuestions:
                 yield from self._beside_stand_in(facts, form, head)
             if not missed and not unexpected and not waits:
                 self._usages[form.id] = usage
+        ahead.end()
 
     def _beside_stand_in(self, facts: PortFacts, form: InstructionForm, head: str) -> Iterator[Question]:
         """A form among those accesses of a class that are of another register file."""

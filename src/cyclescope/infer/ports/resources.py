@@ -69,12 +69,13 @@ def port_resources(ports: PortBuilder) -> list[str]:
     return [*view.sets, *(view.names[name] for name in ports.structure.sets if name in view.names)]
 
 
-def make_ahead(ports: PortBuilder, forms: Iterable[str]) -> None:
+def make_ahead(ports: PortBuilder, forms: Iterable[str]) -> MadeAhead[tuple[str, float | None], PortUsage]:
     """Have usages of forms made by another CPU, if there is one: nobody needs the last of them soon."""
     cycles, table = ports.facts.front_end.throughputs, ports.facts.table
     keys = [(form, cycles.get(form)) for form in forms if form in ports.facts.confined]
     _ = ports.memory, ports.facts.evidence.sure  # what all usages rest on is solved before, with threads
     ports.ahead = MadeAhead(lambda key: ports.usage(table[key[0]], key[1]), keys, _AT_ONCE)
+    return ports.ahead
 
 
 def hidden_units(
