@@ -29,7 +29,6 @@ from cyclescope.model import limits
 from cyclescope.model.calibration import NEAR
 from cyclescope.model.facts import SCHEDULER, Fact
 from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Scheduler, Wakeup, Writeback
-from cyclescope.model.ports import even_throughput, port_throughput
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.core.scheduler import (
     CHAINED,
@@ -164,8 +163,6 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
             return found if told else NOT_TOLD
         turns = [found, *with_turns(found, machine, table.isa), *with_dealt(found, machine, table.isa)]
         dealt = _likeliest(Predictions(machine, table, vector_cases), vectors, turns)
-        if dealt is not None and dealt.binding == IDEAL:
-            return with_evenness(dealt, machine, vectors, table)
         return dealt or (found if told else NOT_TOLD)
     except (UnsupportedInstruction, UsageError):
         return NOT_TOLD
@@ -290,29 +287,6 @@ def with_dealt(way: Scheduling, machine: MachineModel, isa: str) -> list[Schedul
     patience = (1 << n >> 1 for n in range(int(limits.PATIENCE.most).bit_length() + 1))  # 0, 1, 2, 4
     some = (*(Writeback(ports, n) for n in patience), *(Writeback(ports, entries=n) for n in _sizes()))
     return [msgspec.structs.replace(way, writeback=one) for one in some]
-
-
-def with_evenness(
-    way: Scheduling, machine: MachineModel, read: Mapping[str, Fact], table: Table
-) -> Scheduling:
-    """The way with how far rounds of vectors are from the best use of their ports to an even one.
-
-    The least squares of all of them: those whose ports may be used in one way alone tell nothing.
-    """
-    assembler, squares, product = Assembler(table), 0.0, 0.0
-    for subject, point in vector_cases(table.isa):
-        kernel = assembler.kernel(point.lines, point.flags)
-        costs = [machine.forms[one.form.id] for one in kernel.body if one.form.id in machine.forms]
-        if subject not in read or len(costs) < len(kernel.body):
-            continue
-        operations = [op for cost in costs for op in cost.operations or ()]
-        least, even = port_throughput(operations), even_throughput(operations)
-        squares += (even - least) ** 2
-        product += (even - least) * ((read[subject].value or least) - least)
-    if way.writeback is None or not squares:
-        return way
-    evenness = min(max(product / squares, limits.EVENNESS.least), limits.EVENNESS.most)
-    return msgspec.structs.replace(way, writeback=msgspec.structs.replace(way.writeback, evenness=evenness))
 
 
 def ways(machine: MachineModel, isa: str) -> list[Scheduling]:

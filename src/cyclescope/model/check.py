@@ -195,7 +195,6 @@ def _dealt_problems(core: Core, port_count: int) -> Iterator[str]:
         yield from _port_problems("core.writeback", wb.ports, port_count)
         yield from () if core.binding else ("core.writeback: needs a binding of ports, not ''",)
         yield from _outside("core.writeback: patience", wb.patience, limits.PATIENCE)
-        yield from _outside("core.writeback: evenness", wb.evenness, limits.EVENNESS)
         yield from _outside("core.writeback: entries", wb.entries or limits.QUEUE.least, limits.QUEUE)
     for field, ports in (("single", core.single), ("rotating", core.rotating)):
         yield from _port_problems(f"core.{field}", ports, port_count) if ports else ()

@@ -102,14 +102,12 @@ class Writeback(msgspec.Struct, frozen=True, omit_defaults=True):
     that what vector units send to general registers is written by these ports without an operation that is
     dealt to them: it comes in the place of a result of one cycle. Operations get these ports at dispatch,
     whenever others do. `entries` operations at most wait in front of each, if that is known: then those of
-    many that are independent start whatever results they write. `evenness` is how far rounds of them are from
-    the best use of the ports (0) to an even one (1).
+    many that are independent start whatever results they write.
     """
 
     ports: tuple[int, ...]
     patience: int = 0
     crossing: bool = False
-    evenness: float = 0.0
     entries: int = 0
 
 

@@ -153,14 +153,13 @@ def single_text(single: Sequence[int], names: Sequence[str], ahead: bool) -> str
 
 def writeback_text(writeback: Writeback, names: Sequence[str]) -> str:
     """Which ports write one result in a cycle, and what passes those that wait for that."""
-    uneven = f"; rounds are {writeback.evenness:.1%} of the way to an even use" if writeback.evenness else ""
     if writeback.entries:
         some = port_set(writeback.ports, names)
-        return f"{some} are got at dispatch; {writeback.entries} operations wait in front of each{uneven}"
+        return f"{some} are got at dispatch; {writeback.entries} operations wait in front of each"
     cycles = f"{writeback.patience} cycle{'' if writeback.patience == 1 else 's'}"
     after = f"; younger ones start before what waits for that, for {cycles}" if writeback.patience else ""
     others = ", also of those that vector units send" if writeback.crossing else ""
-    return f"each of {port_set(writeback.ports, names)} writes one result in a cycle{others}{after}{uneven}"
+    return f"each of {port_set(writeback.ports, names)} writes one result in a cycle{others}{after}"
 
 
 def rotating_text(rotating: Sequence[int], names: Sequence[str]) -> str:

@@ -241,10 +241,9 @@ def test_ports_that_take_operations_in_turn_are_there_and_chosen_at_dispatch():
 
 def test_ports_that_write_one_result_are_there():
     assert not list(problems(model({"writeback": Writeback((0,), 7), "binding": STATIC})))
-    assert not list(problems(model({"writeback": Writeback((0,), evenness=1), "binding": IDEAL})))
+    assert not list(problems(model({"writeback": Writeback((0,)), "binding": IDEAL})))
     for core, said in (
         ({"writeback": Writeback((0,))}, "core.writeback: needs a binding of ports"),
-        ({"writeback": Writeback((0,), evenness=1.1), "binding": IDEAL}, "core.writeback: evenness"),
         ({"writeback": Writeback((99,)), "binding": STATIC}, "core.writeback: [99] do not exist"),
         ({"writeback": Writeback((0,), 8), "binding": STATIC}, "core.writeback: patience"),
         ({"writeback": Writeback((0,), entries=7), "binding": IDEAL}, "core.writeback: entries"),

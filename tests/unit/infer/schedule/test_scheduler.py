@@ -16,7 +16,6 @@ from cyclescope.infer.scheduler import (
     ways,
     with_clusters,
     with_dealt,
-    with_evenness,
     with_turns,
 )
 from cyclescope.isa.table import load_table
@@ -33,9 +32,7 @@ from cyclescope.model.machine import (
     Wakeup,
     Writeback,
 )
-from cyclescope.model.ports import even_throughput, port_throughput
 from cyclescope.probe.catalogue import PROBES
-from cyclescope.probe.code import Assembler
 from cyclescope.probe.core.scheduler import vector_cases
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
@@ -272,21 +269,6 @@ def test_room_in_front_of_vector_ports_is_told(table, in_turn, entries):
     found = scheduling_of(machine, facts_of(both(machine, table, dealt)), table)
     assert found.writeback is not None
     assert (found.writeback.ports, found.writeback.entries) == (way.rotating, entries)
-
-
-@pytest.mark.parametrize("evenness", [0.0, 0.25, 1.0])
-def test_how_evenly_vector_ports_are_used_is_what_their_rounds_take(table, in_turn, evenness):
-    machine, way = in_turn
-    read = {}
-    for subject, point in vector_cases(table.isa):
-        body = Assembler(table).kernel(point.lines, point.flags).body
-        operations = [op for one in body for op in machine.forms[one.form.id].operations]
-        least, even = port_throughput(operations), even_throughput(operations)
-        read[subject] = least + evenness * (even - least)
-    read |= {f"{name}, more": 9.0 for name in read}  # of other rounds
-    dealt = Scheduling(IDEAL, writeback=Writeback(way.rotating))
-    found = with_evenness(dealt, machine, {fact.subject: fact for fact in facts_of(read)}, table)
-    assert found.writeback == Writeback(way.rotating, evenness=pytest.approx(evenness))
 
 
 def test_vector_ports_of_general_operations_and_ports_chosen_late_take_none_in_turn(skylake, in_turn):
