@@ -61,7 +61,7 @@ def is_renamed(passing: Passing, subject: str) -> bool:
     bits = int(word[0]) if "bits" in subject else 64
     stacked = "stack pointer" in subject
     between = int(word[0]) if "stores" in subject else 0
-    rewritten = any(way in subject for way in ("base written", "another base", "copied base"))
+    rewritten = any(way in subject for way in ("base written", "another base", "copied base", "overwritten"))
     rewritten |= subject == "stack pointer"  # by PUSH and POP
     works = any(work in subject for work in LoadWork)
     narrowest = 0 if passing.worked and works else passing.narrowest
