@@ -163,6 +163,7 @@ class Latencies:
         self._load = core.load_latency
         self._store = max(core.forward_latency - self._load, 0.0)
         self._measured = not extracted and bool(cost.operations) and not cost.eliminated
+        self._computed: dict[int, float] = {}  # by targets, which are there as long as this is
 
     @cached_property
     def own(self) -> float:
@@ -248,13 +249,18 @@ class Latencies:
 
     def _is_idle(self, source: Node) -> bool:
         """Whether nothing is made of a source, as its pairs of no cycles say."""
-        none = all(self.between(source, t) is None for t in self.ends.targets)
-        return none and any(self._given(source, t) == 0 for t in self.ends.targets)
+        if not any(self._given(source, t) == 0 for t in self.ends.targets):
+            return False
+        return all(self.between(source, t) is None for t in self.ends.targets)
 
     def _computing(self, target: Node) -> float:
         """The part of the latencies to a target that is computing."""
-        direct = [self.between(s, target) for s in self._read if not self.ends.is_loaded(s)]
-        return max((c for c in direct if c is not None), default=self._computing_default(target))
+        known = self._computed.get(id(target))
+        if known is None:
+            direct = [self.between(s, target) for s in self._read if not self.ends.is_loaded(s)]
+            told = [cycles for cycles in direct if cycles is not None]
+            known = self._computed[id(target)] = max(told) if told else self._computing_default(target)
+        return known
 
 
 def template(
@@ -339,7 +345,7 @@ def _work(
     memory = sum(1 << n for n, t in enumerate(ends.targets) if t.part == "data")
     stored = [t for t in ends.targets if t.part == "data"]
     leads, late = (
-        tuple(None if idiom else latencies.lead(s, some) for s in ends.sources)
+        tuple([None if idiom else latencies.lead(s, some) for s in ends.sources])
         for some in (ends.targets, stored)
     )
     early = tuple(0.0 if ends.is_address(s) and not idiom else None for s in ends.sources)

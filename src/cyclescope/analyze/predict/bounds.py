@@ -137,6 +137,8 @@ def halves(costs: Sequence[PlacedCost], machine: MachineModel, together: Mapping
             if one.cost.confidence == LOW and not _all_take(one.cost, operations, both, machine.ports):
                 return 0.0
             some += operations
+    if not some:
+        return 0.0
     ports = len(found.second)
     astray = {n % ports == 0: min(max(cycles * ports - n, 0.0), 0.5) for n, cycles in together.items()}
     found = msgspec.structs.replace(found, astray=astray.get(False, found.astray))
