@@ -8,7 +8,7 @@ latencies, and is late by what its operations waited for ports.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from math import ceil
 from typing import Self, TypeVar
 
@@ -163,7 +163,7 @@ class Latencies:
         self._load = core.load_latency
         self._store = max(core.forward_latency - self._load, 0.0)
         self._measured = not extracted and bool(cost.operations) and not cost.eliminated
-        self._computed: dict[int, float] = {}  # by targets, which are there as long as this is
+        self._computing = cache(self._computing_of)
 
     @cached_property
     def own(self) -> float:
@@ -238,9 +238,8 @@ class Latencies:
         if self._is_idle(source):
             return None
         kept = [t for t in targets if t.name == source.name and self._is_kept(source)]
-        rows = [(self.between(source, t), t) for t in kept or targets]
-        leads = [whole - self._computing(t) for whole, t in rows if whole is not None]
-        return max(leads, default=self._load * self.ends.is_loaded(source))
+        each = [c - self._computing(t) for t in kept or targets if (c := self.between(source, t)) is not None]
+        return max(each, default=self._load * self.ends.is_loaded(source))
 
     def _is_kept(self, source: Node) -> bool:
         """Whether stored data are back sooner than any load has them: what is made of them waits for none."""
@@ -249,18 +248,13 @@ class Latencies:
 
     def _is_idle(self, source: Node) -> bool:
         """Whether nothing is made of a source, as its pairs of no cycles say."""
-        if not any(self._given(source, t) == 0 for t in self.ends.targets):
-            return False
-        return all(self.between(source, t) is None for t in self.ends.targets)
+        none = any(self._given(source, t) == 0 for t in self.ends.targets)
+        return none and all(self.between(source, t) is None for t in self.ends.targets)
 
-    def _computing(self, target: Node) -> float:
+    def _computing_of(self, target: Node) -> float:
         """The part of the latencies to a target that is computing."""
-        known = self._computed.get(id(target))
-        if known is None:
-            direct = [self.between(s, target) for s in self._read if not self.ends.is_loaded(s)]
-            told = [cycles for cycles in direct if cycles is not None]
-            known = self._computed[id(target)] = max(told) if told else self._computing_default(target)
-        return known
+        direct = [self.between(s, target) for s in self._read if not self.ends.is_loaded(s)]
+        return max((c for c in direct if c is not None), default=self._computing_default(target))
 
 
 def template(
