@@ -31,7 +31,7 @@ SHUT_PAIRS = 2  # pairs that take so long; one may be a wrong reading
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
 HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
 _WHOLE = 0.25  # cycles by which what gathered may take more or less: each issues in a whole cycle
-MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
+MOST_WAITING = 4  # instances under way of a form that waits for what it writes: half of the registers
 
 Blockers = Mapping[tuple[str, int], Sequence[str]]  # candidates by register files and width, the best first
 Pairs = Mapping[frozenset[str], float]
@@ -63,11 +63,11 @@ def blockers_of(front_end: FrontEndFacts, widest: float) -> dict[tuple[str, int]
         width = round(rate)
         if not 1 <= width * slots < widest or abs(rate - width) > EVEN * width:
             continue
-        if updates(form) and front_end.alone.get(form_id, math.inf) * width > MOST_WAITING:
-            continue  # its instances would wait for each other
-        key = "".join(sorted(files_of(form))), form.mnemonic, stores(form), width
         alone = front_end.alone.get(form_id, 0.0)
         waits = alone > FREE * max(INSTANCES / rate, 1.0)  # for what it overwrites, more than it need
+        if (updates(form) or waits) and front_end.alone.get(form_id, math.inf) * width > MOST_WAITING:
+            continue  # its instances would wait for each other, and its rate may be that of its registers
+        key = "".join(sorted(files_of(form))), form.mnemonic, stores(form), width
         choice = (slots > 1, slots > 1 and "v" in domains(form), *preference(form, waits)), form_id
         if key not in best or choice < best[key]:
             best[key] = choice

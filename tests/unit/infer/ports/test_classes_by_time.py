@@ -44,16 +44,26 @@ def test_moves_have_ports_where_instructions_of_other_registers_share_them(table
     assert (moves in facts.evidence.units) != shared
 
 
-@pytest.mark.parametrize(("alone", "first"), [(1.0, "BLSR (R64, R64)"), (3.0, "POPCNT (R64, R64)")])
-def test_what_waits_for_what_it_overwrites_stands_for_no_class(table, alone, first):
-    """Two of them take longer than two that something else separates, though they read no result."""
+@pytest.mark.parametrize(
+    ("alone", "found"),
+    [
+        (1.0, ["BLSR (R64, R64)", "POPCNT (R64, R64)"]),
+        (1.9, ["POPCNT (R64, R64)", "BLSR (R64, R64)"]),
+        (2.1, ["POPCNT (R64, R64)"]),  # their rate may be that of few registers, and not of two ports
+    ],
+)
+def test_what_waits_for_what_it_overwrites_stands_for_no_class(table, alone, found):
+    """Two of them take longer than two that something else separates, though they read no result.
+
+    A drawn core has three ports for PABSD, which writes one of six registers of MMX: one in three cycles.
+    """
     names = ["BLSR (R64, R64)", "POPCNT (R64, R64)"]
     facts = SimpleNamespace(
         table=table, throughputs=dict.fromkeys(names, 0.5), alone={names[0]: alone, names[1]: 1.0},
         takes=lambda form, slots: slots == 1,
     )  # fmt: skip
     [group] = blockers_of(facts, 6).values()
-    assert group[0] == first
+    assert group == found
 
 
 @pytest.mark.parametrize(
