@@ -53,8 +53,9 @@ def port_names(
     that more of their members use than any others. Classes that share ports are named together: by the
     known machine if it has the same ports for them up to renaming, and otherwise neutrally, with numbers
     where no port has a known name and `x0`, `x1`, ... beside known ones. Classes for which the known
-    machine has no set of as many ports do not count, if the others tell all ports apart. Ports that
-    serve the same classes are interchangeable: which of their names each has means nothing.
+    machine has no set of as many ports do not count, if the others tell all ports apart; where it has
+    several and none for more than half of a class, it is another machine. Ports that serve the same classes
+    are interchangeable: which of their names each has means nothing.
     """
     told: dict[int, str] = {}
     for group in port_groups(sets):
@@ -92,8 +93,10 @@ def _names_of(
     theirs = {
         name: _known_ports(alike[frozenset(ports)], known.forms, len(ports)) for name, ports in sets.items()
     }
+    if None in theirs.values():
+        return {}
     shared = {name: ports for name, ports in sets.items() if theirs[name]}
-    mine, other = _kinds(shared), _kinds({name: theirs[name] for name in shared})
+    mine, other = _kinds(shared), _kinds({name: theirs[name] or () for name in shared})
     if Counter(mine.values()) != Counter(other.values()):
         return {}
     if len(set(mine.values())) < len(set(_kinds(sets).values())):  # it does not tell ports apart that differ
@@ -104,13 +107,18 @@ def _names_of(
     return {port: known.ports[free[kind].pop(0)] for port, kind in sorted(mine.items())}
 
 
-def _known_ports(members: Iterable[str], forms: Mapping[str, FormCost], count: int) -> tuple[int, ...]:
-    """The ports that more members of a class use on the known machine than any others of so many."""
+def _known_ports(members: Iterable[str], forms: Mapping[str, FormCost], count: int) -> tuple[int, ...] | None:
+    """The ports that more than half of a class's members with so many use on the known machine.
+
+    None where some have others: which are most may change with the members of a run. () where none has any.
+    """
     operations = [forms[name].operations for name in members if name in forms]
     sets = [tuple(sorted(ops[0].ports)) for ops in operations if ops and len(ops) == 1]
-    found = Counter(ports for ports in sets if len(ports) == count).most_common(2)
-    tie = len(found) > 1 and found[0][1] == found[1][1]
-    return found[0][0] if found and not tie else ()
+    found = Counter(ports for ports in sets if len(ports) == count)
+    if not found:
+        return ()
+    ports, most = found.most_common(1)[0]
+    return ports if 2 * most > found.total() else None
 
 
 def _kinds(sets: Mapping[str, Sequence[int]]) -> dict[int, Kind]:

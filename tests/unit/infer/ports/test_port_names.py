@@ -63,6 +63,18 @@ def test_a_group_that_does_not_match_has_neutral_names(wrong):
     assert names(machine) == ("x0", "x1", "x2", "A", "E")
 
 
+@pytest.mark.parametrize(
+    ("votes", "told"), [(("BC", "BC", "CD"), True), (("BC", "CD"), False), (("BC", "BC", "CD", "BD"), False)]
+)
+def test_which_ports_a_class_has_there_is_told_by_more_than_half_of_it(votes, told):
+    """Of a class of a Zen 5 LLVM has 35 forms at two ports, 33 or 35 at two others, by the run."""
+    members = {f"F{n}": ports for n, ports in enumerate(votes)}
+    machine = known(ADD="BCD", IMUL="C", ROR="CD", **members)
+    sets = {"wide": (0, 1, 2), "narrow": (1,), "two": (1, 2), "votes": (0, 1)}
+    of = {"wide": ["ADD"], "narrow": ["IMUL"], "two": ["ROR"], "votes": [*members]}
+    assert names(machine, sets, of, 3) == (("B", "C", "D") if told else ("0", "1", "2"))
+
+
 def test_a_class_that_the_known_machine_lacks_does_not_count_where_the_others_tell_all_ports_apart():
     machine = known(ADD="BCD", SUB="BCD", IMUL="C", ROR="CD", BSR="BCD")
     sets = {"wide": (0, 1, 2), "narrow": (1,), "two": (1, 2), "new": (0, 1)}
