@@ -107,7 +107,7 @@ def _written(model: MachineModel, entry: Entry) -> dict[str, object]:
         "latency": latency(entry.form, cost),
         "port_pressure": _pressure(operations, model.ports),
         "throughput": port_throughput(operations) if cost.throughput is None else cost.throughput,
-        "uops": sum(uops) if uops or not operations else None,
+        "uops": None if cost.operations is None or (operations and not uops) else sum(uops),
         **({"x_confidence": cost.confidence} if cost.confidence else {}),
     }
 
