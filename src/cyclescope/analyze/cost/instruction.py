@@ -46,7 +46,7 @@ class CostWays(msgspec.Struct, frozen=True):
     column of each target, `columns` the (source, cycles) that lead to it, `base` the cycles that it takes
     where nothing has to arrive. `killed` are flags that hold nothing of use behind the instruction.
     `stored` has the columns that go to memory without a latency in the model, `guessed` the (source,
-    column) of other pairs without one.
+    column) of other pairs without one. What updates memory is `computing` for so many cycles.
     """
 
     sources: tuple[Node, ...]
@@ -57,6 +57,7 @@ class CostWays(msgspec.Struct, frozen=True):
     killed: tuple[str, ...]
     stored: frozenset[int]
     guessed: frozenset[tuple[int, int]]
+    computing: float
 
 
 class PlacedCost(CostWays, frozen=True, dict=True):
@@ -296,7 +297,7 @@ class PlacedCosts:
         """The cost of a form that the machine knows, in no special surroundings."""
         placed = self._plain.get(form.id)
         if placed is None:
-            placed = self._plain[form.id] = self._varied(form, _PLAIN)
+            placed = self._plain[form.id] = self._make(form, _PLAIN)
         return placed
 
     def get(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
@@ -304,11 +305,8 @@ class PlacedCosts:
         key = form.id, variant
         placed = self._variants.get(key)
         if placed is None:
-            placed = self._variants[key] = self._varied(form, variant)
+            placed = self._variants[key] = self._make(form, variant)
         return placed
-
-    def _varied(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
-        return self._make(form, self._changed(form, variant), variant)
 
     def _changed(self, form: InstructionForm, variant: CostVariant) -> FormCost:
         """The cost in its surroundings."""
@@ -356,7 +354,8 @@ class PlacedCosts:
         operations = self._addition or None
         return msgspec.structs.replace(move, eliminated=False, operations=operations, latencies=latencies)
 
-    def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:
+    def _make(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
+        cost = self._changed(form, variant)
         idle = cost.eliminated or variant.idiom == ZERO
         alone = 0.0 if idle or variant.fused else slow_alone(form, cost, self.machine.core)
         return PlacedCost(
@@ -376,11 +375,12 @@ class PlacedCosts:
             self.vector_load if form.vector_width else self.load,
         )  # fmt: skip
         column_of, columns = table.columns()
+        updates = any(op.is_memory and op.read and op.write for op in form.operands)
         return CostWays(
             tuple(ends.sources), tuple(ends.targets), column_of, columns,
             tuple([table.base_of(column) for column in columns]), _killed(form),
             frozenset([c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)]),
-            table.guessed(column_of),
+            table.guessed(column_of), table.computing if updates else 0.0,
         )  # fmt: skip
 
     def _operations(self, form: InstructionForm, cost: FormCost) -> tuple[Operation, ...]:

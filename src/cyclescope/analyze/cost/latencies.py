@@ -145,9 +145,9 @@ class PlacedLatencies:
         if variant.fused in FIRSTS and source.part == target.part == "register":
             return max(cycles, USUAL_LATENCY)  # what is fused with a branch is executed with it
         if source.part == "data" and variant.passing is not None:
-            return variant.passing + self._computing
+            return variant.passing + self.computing
         if target.part == "data" and variant.passes:
-            return self._computing
+            return self.computing
         if not variant.renamed:
             return cycles
         if target.part == "data" and not self.ends.computes:
@@ -155,7 +155,7 @@ class PlacedLatencies:
         return max(cycles - self._load, 0.0) if source.part == "data" else cycles
 
     @cached_property
-    def _computing(self) -> float:
+    def computing(self) -> float:
         """Cycles from loaded values to results in registers and flags, without the load."""
         if self._is_move or not self.ends.computes:
             return 0.0

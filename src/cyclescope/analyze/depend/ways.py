@@ -93,8 +93,9 @@ class KnownWays:
         unasked = reader.form.on_masks_or_x87 or writer.form.on_masks_or_x87
         ends = [(self._costs[number], operand) for number, operand in (passage.load, passage.store)]
         alone = max(placed.cost.latencies.get(_own_trip(placed, operand), 0.0) for placed, operand in ends)
-        own = self._costs[passage.store[0]].cost.latencies.get(_own_trip(*ends[1]))
-        updated = own if self._is_update(passage.store) else None
+        stores = ends[1][0]
+        own = stores.cost.latencies.get(_own_trip(*ends[1])) if self._is_update(passage.store) else None
+        updated = None if own is None else max(own - stores.computing, 0.0)
         return StoredLoad(
             *sizes, way, vector, passage.between, self._few, does, unasked, alone, updated, updates
         )

@@ -39,7 +39,6 @@ ON_STACK = (MemoryWay.STACK, MemoryWay.STACK_OVERWRITTEN, MemoryWay.STACK_UPDATE
 _UPDATES = (MemoryWay.UPDATED, MemoryWay.STACK_UPDATED)  # of a register and memory in one instruction
 MOST_SHORT = 12  # loads of what was stored that a short loop has: as many as were asked
 _STORED = (32, 64, 16, 8, 128, 256)  # bits: stores whose failures stand for those of others, the first known
-_OPERATION = 1.0  # cycles of an update's operation: an addition's, as on every core
 WHOLE_REGISTER = 64  # bits of the registers by which ways are asked
 DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between that probes ask for
 
@@ -50,9 +49,9 @@ class StoredLoad(NamedTuple):
     `between` are the other stores in between; `vector` tells of a vector register at one of the ends, `few`
     of a loop that has few such loads, `does` of what is made of the data. Of what is `unasked`, of x87
     registers or masks, probes found out when it fails, and nothing else. `alone` are the cycles that one of
-    the two instructions takes from its own store to its next, the most that is known, `updated` those of
-    what stores if it loads as much there, too. What loads `updates` memory: what is renamed for an addition
-    is for that, but it may be renamed where an addition's operand is not.
+    the two instructions takes from its own store to its next, the most that is known, `updated` those from
+    the store of what loads as much there, too, to its next operation. What loads `updates` memory: what is
+    renamed for an addition is for that, but it may be renamed where an addition's operand is not.
     """
 
     stored: int
@@ -199,7 +198,7 @@ class MemoryPassing:
         asked = self._ways.get(worked_subject(LoadWork.ADDED, one.stored, one.stored))
         if one.updated is None or asked is None or asked.answer is not CoreAnswer.RENAMED:
             return 0.0
-        return max(_clearly(asked) - max(one.updated - _OPERATION, 0.0), 0.0)
+        return max(_clearly(asked) - one.updated, 0.0)
 
     def _work(self, one: StoredLoad) -> float:
         """Cycles by which a load takes longer that makes something of the data: what is left if renamed."""

@@ -46,6 +46,16 @@ def test_ways_take_what_was_found_out(text, cycles):
     assert predicted(text, *FACTS).bounds["loop_carried"] == pytest.approx(cycles)
 
 
+@pytest.mark.parametrize(("operation", "own", "cycles"), [(1, 1, 3), (2, 2, 4), (2, 2.5, 4.5), (2, 9, 5)])
+def test_what_an_update_stored_is_there_as_soon_as_for_its_own_next_operation(operation, own, cycles):
+    """A cycle is what a store takes that is no update; the operation's own cycles are the form's."""
+    added = Fact(RENAMING, worked_subject(LoadWork.ADDED), CoreAnswer.RENAMED, 1.0, 0.05)
+    latencies = {"op1.data->op1.data": own, "op1.address->flags.ZF": LOAD + operation}
+    machine = changed(measured(*FACTS, added), ADD_M64_I8={"latencies": latencies})
+    found = predicted("mov [rdi], rax; add qword ptr [rdi], 1; add rax, [rdi]", machine=machine)
+    assert found.bounds["loop_carried"] == pytest.approx(cycles)
+
+
 ON_STACK = (
     Fact(FORWARDING, forwarding_subject(64, 64, 0), CoreAnswer.FORWARDED, SLOW, 0.05),
     Fact(FORWARDING, forwarding_subject(32, 32, 0), CoreAnswer.FORWARDED, SLOW, 0.05),

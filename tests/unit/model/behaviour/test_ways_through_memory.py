@@ -239,9 +239,9 @@ NARROW = MemoryPassing((
         (StoredLoad(16, 8, 0, MemoryWay.BASE, does=ADDED), 8.1),
         (StoredLoad(8, 8, 0, MemoryWay.BASE, updates=True), 1.0),
         (StoredLoad(16, 8, 0, MemoryWay.BASE, updates=True), 7.0),
-        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=MERGED, updated=1.0), 1.0),  # stored by an update
-        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=MERGED, updated=1.4), 1.4),
-        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=MERGED, updated=8.0), 2.0),
+        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=MERGED, updated=0.0), 1.0),  # stored by an update
+        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=MERGED, updated=0.4), 1.4),
+        (StoredLoad(8, 8, 0, MemoryWay.BASE, does=MERGED, updated=7.0), 2.0),
     ],
 )
 def test_narrow_loads_are_renamed_where_something_is_made_of_them(load, cycles):
