@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import msgspec
 
@@ -203,14 +203,3 @@ def has_old(pairs: Iterable[str]) -> bool:
 def is_old(name: str) -> bool:
     """Whether a node's name, or that of a pair, begins with what a register held before."""
     return name.partition("->")[0].endswith(f".{OLD}")
-
-
-class Dataflow(msgspec.Struct, frozen=True, dict=True):
-    """Pairs of one form, computed once."""
-
-    form: InstructionForm
-
-    @cached_property
-    def pairs(self) -> tuple[Pair, ...]:
-        """See `pairs`."""
-        return pairs(self.form)

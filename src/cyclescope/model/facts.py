@@ -312,11 +312,6 @@ MAKING, IDLING, READING = "making", "idle", "reading"  # operations of the probe
 READ_APART = (0, 1, 2, 3, 4, 6, 8, 12)  # idle ones between what makes a value and what reads it
 
 
-def made_and_read(apart: int) -> str:
-    """A value that is made of nothing new, so many operations that nobody waits for, and what reads it."""
-    return ", ".join((f"{MAKING} a", *apart * (IDLING,), f"{READING} a"))
-
-
 def loads_and_additions(loads: int, additions: int) -> str:
     """Loads and additions of registers in turn, so many of each."""
     return f"{loads} loads and {additions} additions in turn"

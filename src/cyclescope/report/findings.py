@@ -14,15 +14,15 @@ SHOWN = 10  # findings of a group on a terminal
 ON_PAGE = 400  # and on a page
 
 
-def findings_text(groups: Sequence[FindingGroup], shown: int = SHOWN) -> str:
+def findings_text(groups: Sequence[FindingGroup]) -> str:
     """The most telling findings of every group."""
     parts = []
     for group in groups:
         parts.append(f"{group.title}: {counted(group.total, 'form')}")
         parts += [f"  {group.about}"] if group.findings else []
         parts += [f"  none: {group.missing}"] if group.missing else []
-        parts += [f"    {one.form}{_alike(one)}: {one.text}" for one in group.findings[:shown]]
-        rest = len(group.findings) - shown
+        parts += [f"    {one.form}{_alike(one)}: {one.text}" for one in group.findings[:SHOWN]]
+        rest = len(group.findings) - SHOWN
         parts += [f"    and {rest} more (--json has all)"] if rest > 0 else []
         parts.append("")
     return "\n".join(parts[:-1])

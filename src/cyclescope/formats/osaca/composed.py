@@ -17,7 +17,6 @@ from cyclescope.formats.rates import EXPLAINED, moved
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
-_MADE = "OSACA makes it of a load or store and another form"
 _ANY_REGISTER = {"class": "register"}
 Work = dict[tuple[int, ...], float]
 

@@ -23,7 +23,6 @@ class Helpers(Links, ABC):
     stores: Mapping[tuple[str, int], str] = {}
     loads: Mapping[tuple[str, int], str] = {}
     flags: tuple[str, ...] = ()  # of the condition register, the one to link with first
-    memory_widths: tuple[int, ...] = (8, 16, 32, 64)
 
     @property
     def group(self) -> int:

@@ -18,7 +18,6 @@ _SYSTEM = re.compile(
 )
 _STACKS = re.compile(r"(QC\.)?CM\.(PUSH|POP|JALT|JT|MV)")
 _SHADOW = re.compile(r"SS(PUSH|POPCHK|RDP|AMOSWAP)|C\.SSPUSH|C\.SSPOPCHK")
-_MATRIX = ("t", "?")
 
 
 def unmeasurable(form: InstructionForm) -> str:

@@ -246,7 +246,6 @@ class SpecialBuilder:
 
 # Registers 12, 11, 10 and 8 hold 13, 12, the most negative number and 9 in branch kernels.
 _MOST_NEGATIVE = 1 << 63
-BRANCH_VALUES = {10: _MOST_NEGATIVE}
 
 
 def _flags_of(a: int, b: int) -> tuple[bool, bool, bool, bool, bool]:
