@@ -13,6 +13,7 @@ from cyclescope.probe.code import NUMBERS
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from tests.support.made.probed import drawn, facts
+from tests.support.made.readings import DrawnCore, answers
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 200
@@ -21,11 +22,13 @@ CASES = {isa: {case.subject: case for case in PROBE.cases(isa)} for isa in NUMBE
 BRANCH, JUMP = CASES["x86-64"]
 
 
-class Patterns:
+class Patterns(DrawnCore):
     """A core that predicts patterns of so many, as a power of two, and what it does with longer ones."""
 
+    probe = PROBE
+
     def __init__(self, seed, steady=0.97, known=None, soft=None):
-        self.draw, self.steady = random.Random(seed), steady
+        super().__init__(seed, steady)
         self.known = self.draw.randint(1, 8) if known is None else known
         self.soft = self.draw.choice((0, 0, 1)) if soft is None else soft
         self.same, self.wrong = self.draw.uniform(3, 6), self.draw.uniform(3, 30)
@@ -35,40 +38,17 @@ class Patterns:
         if part == "pattern" and 0 < power - self.known <= self.soft:
             return Interval(self.same * 0.9, self.same + self.wrong, is_steady=False)
         value = self.same + (self.wrong if part == "random" or power > self.known else 0)
-        value *= self.draw.gauss(1, 0.002)
-        if self.draw.random() > self.steady:
-            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
-        return Interval(value * 0.99, value * 1.01)
-
-    def judged(self, subject):
-        case = CASES["x86-64"][subject]
-        found = {(point.part, point.x): self.take(point.part, point.x) for point in case.points}
-        for key in sorted(wanted(case, found) - set(found)):
-            found[key] = self.take(*key)
-        return PROBE.judge(case, Readings(found, {}))
-
-
-def wanted(case, found):
-    try:
-        return {(point.part, point.x) for point in PROBE.more(case, Readings(found, {}))}
-    except Unresolved:
-        return set()
+        return self.read(value)
 
 
 @pytest.mark.parametrize("subject", [BRANCH, JUMP])
 @pytest.mark.parametrize("steady", [1.0, 0.97, 0.7])
 def test_what_drawn_cores_predict(subject, steady):
-    wrong, told = [], 0
-    for number in range(CORES):
-        core = Patterns(SEED + number, steady)
-        try:
-            value = core.judged(subject).value
-        except Unresolved:
-            continue
-        told += 1
-        wrong += [(SEED + number, value)] if not value.low <= 2**core.known <= value.high else []
+    cores = (Patterns(SEED + number, steady) for number in range(CORES))
+    told = answers(cores, lambda core: core.judged(CASES["x86-64"][subject]))
+    wrong = [(core.seed, value) for core, value in told if not value.low <= 2**core.known <= value.high]
     assert wrong == [], f"seed {SEED}"
-    assert told > (0 if steady < 0.9 else 0.6 * CORES), f"seed {SEED}: {told}"
+    assert len(told) > (0 if steady < 0.9 else 0.6 * CORES), f"seed {SEED}: {len(told)}"
 
 
 @pytest.mark.parametrize(
@@ -82,13 +62,13 @@ def test_what_drawn_cores_predict(subject, steady):
 def test_what_is_not_told(core, reason):
     for subject in (BRANCH, JUMP):
         with pytest.raises(Unresolved, match=reason):
-            core.judged(subject)
+            core.judged(CASES["x86-64"][subject])
 
 
 def test_one_pattern_may_be_in_doubt():
-    verdict = Patterns(1, 1.0, known=4, soft=1).judged(BRANCH)
+    verdict = Patterns(1, 1.0, known=4, soft=1).verdict(CASES["x86-64"][BRANCH])
     assert verdict.value == Interval(16, 32) and verdict.unit == "branches"
-    assert Patterns(1, 1.0, known=4, soft=0).judged(JUMP).unit == "targets"
+    assert Patterns(1, 1.0, known=4, soft=0).verdict(CASES["x86-64"][JUMP]).unit == "targets"
 
 
 def shares(*costs):
@@ -111,10 +91,10 @@ def test_a_random_order_has_to_cost_something(cost, is_told):
     core = Patterns(1, 1.0, known=4, soft=0)
     core.wrong = cost
     if is_told:
-        assert core.judged(BRANCH).value == Interval(16, 16)
+        assert core.judged(CASES["x86-64"][BRANCH]) == Interval(16, 16)
     else:
         with pytest.raises(Unresolved, match="hardly longer"):
-            core.judged(BRANCH)
+            core.judged(CASES["x86-64"][BRANCH])
 
 
 def test_simulated_cores_predict_nothing_wrongly():

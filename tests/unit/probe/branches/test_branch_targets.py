@@ -10,6 +10,7 @@ from cyclescope.probe.branches import targets as branch_targets
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
+from tests.support.made.readings import DrawnCore, answers
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 200
@@ -19,11 +20,11 @@ FIRST = CASES["first level, jumps"]
 PLACES = tuple((point.part, point.x) for point in CASES["first level, jumps"].points)
 
 
-class Targets:
+class Targets(DrawnCore):
     """A core with two levels of targets and a cache of code; near jumps may be limited by fetching."""
 
     def __init__(self, seed, steady=0.98, first=None, code=None, second=None):
-        self.draw, self.steady = random.Random(seed), steady
+        super().__init__(seed, steady)
         draw = self.draw
         self.first = first or draw.choice((64, 96, 128, 256, 512, 1024, 1536))
         self.second = second or draw.choice((2, 2.5, 3)) * max(self.first, 512)
@@ -38,10 +39,7 @@ class Targets:
         value += (self.times[2] - self.times[1]) * self.over(count, self.second)
         value += 6 * spacing / 64 * self.over(count * spacing, self.code)
         value = max(value, self.near if spacing == 8 else 0)
-        value *= self.draw.gauss(1, 0.002)
-        if self.draw.random() > self.steady:
-            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
-        return Interval(value * 0.99, value * 1.01)
+        return self.read(value)
 
     def over(self, count, size):
         return min(max((count - size) / (size / self.ways), 0.0), 1.0)
@@ -72,13 +70,9 @@ def test_what_drawn_cores_know(steady):
             "first level, jumps": core.first, "first level, each": core.times[0],
             "second level, jumps": core.second, "second level, each": core.times[1],
         }  # fmt: skip
-        for subject, right in truth.items():
-            try:
-                value = core.judged(subject)
-            except Unresolved:
-                continue
-            told += 1
-            wrong += [(SEED + number, subject, value, right)] if not near(value, right) else []
+        found = answers(truth, core.judged)
+        told += len(found)
+        wrong += [(core.seed, *one) for one in found if not near(one[1], truth[one[0]])]
     assert wrong == [], f"seed {SEED}"
     assert told > (0 if steady < 0.9 else CORES), f"seed {SEED}: {told}"
 

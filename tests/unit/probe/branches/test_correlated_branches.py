@@ -17,17 +17,18 @@ from cyclescope.probe.code import NUMBERS, instruction
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from tests.support.made.probed import drawn, facts
+from tests.support.made.readings import DrawnCore
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 100
 PROBE = PROBES["correlated-branches"]
 
 
-class Predictor:
+class Predictor(DrawnCore):
     """One that looks back over so many branches."""
 
     def __init__(self, seed, steady=1.0):
-        self.draw, self.steady = random.Random(seed), steady
+        super().__init__(seed, steady)
         self.reach = self.draw.choice((4, 10, 40, 200))
         self.wrong, self.plain = self.draw.uniform(8, 25), self.draw.uniform(4, 12)
 
@@ -35,11 +36,7 @@ class Predictor:
         second = {"same sign": self.reach <= between, "another sign": True, "always the same way": False}[
             part
         ]
-        value = self.plain + between / 2 + self.wrong / 2 * (1 + second)
-        value *= self.draw.gauss(1, 0.003)
-        if self.draw.random() > self.steady:
-            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
-        return Interval(value * 0.99, value * 1.01)
+        return self.read(self.plain + between / 2 + self.wrong / 2 * (1 + second))
 
 
 @pytest.mark.parametrize("steady", [1.0, 0.7])

@@ -13,6 +13,7 @@ from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import ALONE_IN_LOOP
 from cyclescope.probe.question import Readings, Unresolved
 from tests.support.made.probed import drawn, facts
+from tests.support.made.readings import DrawnCore, answers
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 200
@@ -20,12 +21,14 @@ PROBE = PROBES["loop-counts"]
 (CASE,) = PROBE.cases("x86-64")
 
 
-class Loops:
+class Loops(DrawnCore):
     """A core that predicts the ends of loops of so many trips, and how long it takes to be wrong."""
 
+    probe = PROBE
+
     def __init__(self, seed, steady=0.97, known=None, error=0.005, slow=0.0):
-        self.draw, self.steady, self.error = random.Random(seed), steady, error
-        draw = self.draw
+        super().__init__(seed, steady)
+        draw, self.error, self.scatter = self.draw, error, error / 4
         self.known = draw.randint(6, 200) if known is None else known
         self.wrong, self.often = draw.uniform(10, 30), draw.uniform(0.8, 1.2)
         self.trip, self.slow = draw.choice((2.0, 2.0, 3.0)), slow
@@ -36,41 +39,17 @@ class Loops:
             value = 1 + self.trip * count
             value += self.slow * count if part == "loop" else 0
             value += self.wrong * self.often if part == "loop" and count > self.known else 0
-        value *= self.draw.gauss(1, self.error / 4)
-        if self.draw.random() > self.steady:
-            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
-        return Interval(value * (1 - self.error), value * (1 + self.error))
-
-    def judged(self):
-        found = {(point.part, point.x): self.take(point.part, point.x) for point in CASE.points}
-        for _ in range(3):
-            for key in sorted(wanted(found) - set(found)):
-                found[key] = self.take(*key)
-        return PROBE.judge(CASE, Readings(found, {})).value
-
-
-def wanted(found):
-    try:
-        return {(point.part, point.x) for point in PROBE.more(CASE, Readings(found, {}))}
-    except Unresolved:
-        return set()
+        return self.read(value)
 
 
 @pytest.mark.parametrize(
     "steady", [pytest.param(1.0, marks=pytest.mark.slow), 0.97, pytest.param(0.8, marks=pytest.mark.slow)]
 )
 def test_what_drawn_cores_predict(steady):
-    wrong, told = [], 0
-    for number in range(CORES):
-        core = Loops(SEED + number, steady)
-        try:
-            value = core.judged()
-        except Unresolved:
-            continue
-        told += 1
-        wrong += [(SEED + number, value, core.known)] if abs(value.value - core.known) > 2 else []
+    told = answers((Loops(SEED + number, steady) for number in range(CORES)), lambda core: core.judged(CASE))
+    wrong = [(core.seed, value, core.known) for core, value in told if abs(value.value - core.known) > 2]
     assert wrong == [], f"seed {SEED}"
-    assert told > (0 if steady < 0.9 else 0.5 * CORES), f"seed {SEED}: {told}"
+    assert len(told) > (0 if steady < 0.9 else 0.5 * CORES), f"seed {SEED}: {len(told)}"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +64,7 @@ def test_what_drawn_cores_predict(steady):
 )
 def test_what_is_no_edge_has_no_number(core, reason):
     with pytest.raises(Unresolved, match=reason):
-        core.judged()
+        core.judged(CASE)
 
 
 def slowed(wrongs):
@@ -122,13 +101,13 @@ class SharedEntries(Loops):
 @pytest.mark.parametrize(("lost", "low"), [((), 122), ((111,), 110), ((107, 111), 106)])
 def test_counts_that_share_an_entry_leave_a_range(lost, low):
     """A Zen 3 knows the end of 110, 115 and 122 trips and not of 111, in every run."""
-    assert SharedEntries(122, *lost).judged() == Interval(low, 122)
+    assert SharedEntries(122, *lost).judged(CASE) == Interval(low, 122)
 
 
 def test_how_wide_that_range_may_be():
     """A tenth to either side: a core that knows 45, and not 32, is told nothing."""
     with pytest.raises(Unresolved, match="no longer again"):
-        SharedEntries(50, 32).judged()
+        SharedEntries(50, 32).judged(CASE)
 
 
 def test_simulated_cores_predict_nothing_wrongly():

@@ -12,6 +12,7 @@ from cyclescope.probe.interval import Interval
 from cyclescope.probe.memory import cache_sets
 from cyclescope.probe.plateaus import SAME_LEVEL
 from cyclescope.probe.question import STAGES, Readings, Unresolved
+from tests.support.made.readings import DrawnCore, answers
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 200
@@ -21,15 +22,15 @@ WAYS, SIZE, LINE = CASES
 KIB, LEAST_PAGE = 1024, cache_sets.LEAST_PAGE
 
 
-class Cache:
+class Cache(DrawnCore):
     """A cache by ways, bytes of a way and of a line; lines in a set that has too many all miss.
 
     `physical` says that pages lie anywhere, and that this is what sets go by.
     """
 
     def __init__(self, seed, way=0, physical=False, steady=1.0, page=LEAST_PAGE):
-        draw = random.Random(seed)
-        self.draw, self.steady, self.physical, self.page = draw, steady, physical, page
+        super().__init__(seed, steady)
+        draw, self.physical, self.page = self.draw, physical, page
         self.ways = draw.choice((2, 3, 4, 5, 6, 8, 10, 12, 16, 20))
         self.way = way or draw.choice((2048, 4096))
         self.line = draw.choice((32, 64, 128))
@@ -50,11 +51,7 @@ class Cache:
             sets.setdefault(line % (self.way // self.line), set()).add(line)
         lines = [line for own in sets.values() for line in own]
         missed = sum(len(own) for own in sets.values() if len(own) > self.ways)
-        value = self.hit + (self.miss - self.hit) * missed / len(lines)
-        value *= self.draw.gauss(1, 0.002)
-        if self.draw.random() > self.steady:
-            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
-        return Interval(value * 0.99, value * 1.01)
+        return self.read(self.hit + (self.miss - self.hit) * missed / len(lines))
 
     def take(self, part, x, ways):
         if part in {cache_sets._part(distance) for distance in cache_sets.LINE_DISTANCES}:
@@ -80,14 +77,12 @@ def scored(truth, **more):
     told, wrong = 0, []
     for number in range(CORES):
         for subject in CASES:
-            cache = Cache(SEED + number, **more)
-            try:
-                value = cache.judged(subject)
-            except Unresolved:
-                continue
-            told += 1
-            if (value.low, value.high) != (truth(cache, subject),) * 2:
-                wrong.append((SEED + number, subject, value, truth(cache, subject)))
+            for cache, value in answers(
+                [Cache(SEED + number, **more)], lambda one, of=subject: one.judged(of)
+            ):
+                told += 1
+                if (value.low, value.high) != (truth(cache, subject),) * 2:
+                    wrong.append((cache.seed, subject, value, truth(cache, subject)))
     return told, wrong
 
 

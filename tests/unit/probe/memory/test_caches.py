@@ -11,6 +11,7 @@ from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.memory import caches
 from cyclescope.probe.question import Readings, Unresolved
+from tests.support.made.readings import DrawnCore, answers
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 200
@@ -20,19 +21,21 @@ KIB = 1024
 LEAST = caches.LEAST_SIZE
 
 
-class Hierarchy:
+class Hierarchy(DrawnCore):
     """Caches by size and time; `soft` is how far in front of its end the second one begins to miss."""
 
+    probe, error = PROBE, 0.003
+
     def __init__(self, seed, soft=0.0, steady=0.97, narrow=False, miss=0.0):
-        draw = random.Random(seed)
-        self.draw, self.soft, self.steady = draw, soft, steady
+        super().__init__(seed, steady)
+        draw, self.soft = self.draw, soft
         first, second = draw.choice((16, 24, 32, 48, 64, 96, 128)), draw.choice((256, 512, 1024, 1280, 2048))
         self.sizes = [first * KIB, first * 2 * KIB if narrow else second * KIB, 1 << 40]
         times = [draw.uniform(3, 5), draw.uniform(11, 18), draw.uniform(40, 80)]
         self.miss, self.pages = miss, 64  # what others take longer
         self.times, self.ways = times, [draw.choice((4, 8, 12)), draw.choice((8, 16))]
 
-    def take(self, size, part=plateaus.WALKED):
+    def take(self, part, size):
         """Every set of a cache that has more lines than ways misses them all."""
         if part != plateaus.WALKED:
             return self.translated(part, size // 4096)
@@ -41,24 +44,12 @@ class Hierarchy:
             begin, end = self.sizes[level] * (1 - self.soft * level), self.sizes[level]
             more = (size - begin) / (end / self.ways[level] + self.soft * level * end)
             value += (self.times[level + 1] - self.times[level]) * min(max(more, 0.0), 1.0)
-        value *= self.draw.gauss(1, 0.002)
-        if self.draw.random() > self.steady:
-            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
-        return Interval(value * 0.997, value * 1.003)
+        return self.read(value)
 
     def translated(self, part, pages):
         """Loads of so many pages, or of as many lines."""
         value = self.times[0] + (self.miss if part == "pages" and pages > self.pages else 0.0)
         return Interval(value * 0.997, value * 1.003)
-
-    def judged(self, subject):
-        """The probe's own sweep through this memory."""
-        case = CASES[subject]
-        self.found = found = {(p.part, p.x): self.take(p.x, p.part) for p in case.points}
-        for _ in range(PROBE.stages - 1):
-            new = {(point.part, point.x) for point in more(case, found)} - set(found)
-            found |= {key: self.take(key[1], key[0]) for key in sorted(new)}
-        return PROBE.judge(case, Readings(found, {})).value
 
     @property
     def most(self):
@@ -79,26 +70,19 @@ def at_once(found):
     return {(part, x): Interval(4.0, 4.0) for part in ("pages", "lines") for _, x in found}
 
 
-def answers(subject, truth, **more):
+def scored(subject, truth, **more):
     """How many hierarchies have an answer, and those that are wrong."""
-    wrong, told = [], 0
-    for number in range(CORES):
-        memory = Hierarchy(SEED + number, **more)
-        try:
-            value = memory.judged(subject)
-        except Unresolved:
-            continue
-        told += 1
-        right = truth(memory)
-        wrong += [(SEED + number, value, right)] if not value.low * 0.97 <= right <= value.high * 1.03 else []
-    return told, wrong
+    memories = (Hierarchy(SEED + number, **more) for number in range(CORES))
+    told = answers(memories, lambda memory: memory.judged(CASES[subject]))
+    both = [(memory.seed, value, truth(memory)) for memory, value in told]
+    return len(told), [one for one in both if not one[1].low * 0.97 <= one[2] <= one[1].high * 1.03]
 
 
 @pytest.mark.parametrize(("level", "name"), list(enumerate(caches.CACHE_LEVELS[:2])))
 def test_what_drawn_hierarchies_have(level, name):
-    told, wrong = answers(f"{name} level, load", lambda memory: memory.times[level])
+    told, wrong = scored(f"{name} level, load", lambda memory: memory.times[level])
     assert (wrong, told > 0.6 * CORES) == ([], True), f"seed {SEED}: {told}"
-    told, wrong = answers(f"{name} level, size", lambda memory: memory.sizes[level] / KIB)
+    told, wrong = scored(f"{name} level, size", lambda memory: memory.sizes[level] / KIB)
     assert (wrong, told > 0.4 * CORES) == ([], True), f"seed {SEED}: {told}"
 
 
@@ -111,7 +95,7 @@ def test_walks_are_no_longer_than_a_level_needs(kib, subject, most):
     """Three times its size, and the next: what is larger takes long beside neighbours, and says nothing."""
     memory = Hierarchy(SEED, steady=1.0)
     memory.sizes, memory.times = [32 * KIB, kib * KIB, 1 << 40], [4.0, 14.0, 54.0]
-    memory.judged(subject)
+    memory.judged(CASES[subject])
     assert memory.most // KIB == most
 
 
@@ -124,7 +108,7 @@ def test_walks_become_four_times_as_long_where_no_level_shows():
 
 @pytest.mark.parametrize("soft", [0.3, 0.6, 0.9])
 def test_a_soft_edge_is_no_size(soft):
-    _, wrong = answers("second level, size", lambda memory: memory.sizes[1] / KIB, soft=soft)
+    _, wrong = scored("second level, size", lambda memory: memory.sizes[1] / KIB, soft=soft)
     assert wrong == [], f"seed {SEED}"
 
 
@@ -135,11 +119,11 @@ def test_what_pages_may_end_is_no_cache(share, told):
     memory.sizes, memory.times = [32 * KIB, 512 * KIB, 1 << 40], [4.0, 14.0, 54.0]
     memory.pages, memory.miss = 200, share * 40
     if told:
-        assert memory.judged("second level, size").low == pytest.approx(512, rel=0.1)
+        assert memory.judged(CASES["second level, size"]).low == pytest.approx(512, rel=0.1)
     else:
         with pytest.raises(Unresolved, match="translated"):
-            memory.judged("second level, size")
-    assert memory.judged("first level, size").low == pytest.approx(32, rel=0.1)
+            memory.judged(CASES["second level, size"])
+    assert memory.judged(CASES["first level, size"]).low == pytest.approx(32, rel=0.1)
 
 
 def test_a_level_that_ends_because_of_its_pages_is_no_cache():
@@ -207,7 +191,7 @@ def test_a_hurry_knows_what_the_second_level_takes(pages):
     memory.sizes, memory.times = [96 * KIB, 1024 * KIB, 1 << 40], [4.0, 14.0, 54.0]
     memory.pages, memory.miss = pages, 5.0
     case = CASES["second level, load"]
-    found = Readings({(point.part, point.x): memory.take(point.x, point.part) for point in case.points}, {})
+    found = Readings({(point.part, point.x): memory.take(point.part, point.x) for point in case.points}, {})
     if pages == 16:
         with pytest.raises(Unresolved, match="translated"):
             PROBE.judge(case, found)
@@ -244,13 +228,13 @@ def test_what_comes_by_and_by_is_no_edge(longer, told):
 
 def test_where_hardly_anything_agrees_nothing_is_told_wrong():
     for subject, level in (("first level, size", 0), ("second level, size", 1)):
-        _, wrong = answers(subject, lambda memory, n=level: memory.sizes[n] / KIB, steady=0.5)
+        _, wrong = scored(subject, lambda memory, n=level: memory.sizes[n] / KIB, steady=0.5)
         assert wrong == [], f"seed {SEED}"
 
 
 def test_a_level_that_hardly_shows_is_not_passed_over():
     """The next one is not called by its number."""
-    _, wrong = answers("second level, load", lambda memory: memory.times[1], narrow=True)
+    _, wrong = scored("second level, load", lambda memory: memory.times[1], narrow=True)
     assert wrong == [], f"seed {SEED}"
 
 

@@ -11,6 +11,7 @@ from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.memory.pages import ENTRIES, MISS
 from cyclescope.probe.question import Readings, Unresolved
+from tests.support.made.readings import DrawnCore, answers, wanted
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 200
@@ -18,11 +19,13 @@ PROBE = PROBES["pages"]
 CASES = {case.subject: case for case in PROBE.cases("x86-64")}
 
 
-class Translation:
+class Translation(DrawnCore):
     """Two levels of entries over two of caches; every set that has more pages than ways misses them all."""
 
+    probe = PROBE
+
     def __init__(self, seed, steady=0.97):
-        self.draw, self.steady = random.Random(seed), steady
+        super().__init__(seed, steady)
         draw = self.draw
         self.entries, self.ways = draw.randint(12, 160), draw.choice((4, 6, 8, 1000))
         self.second, self.lines = draw.choice((1024, 1536, 2048)), draw.choice((512, 768, 1024))
@@ -34,47 +37,28 @@ class Translation:
         if part == "pages":
             value += self.miss * self.over(count, self.entries, self.ways)
             value += self.walk * self.over(count, self.second, 8)
-        value *= self.draw.gauss(1, 0.002)
-        if self.draw.random() > self.steady:
-            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
-        return Interval(value * 0.99, value * 1.01)
+        return self.read(value)
 
     @staticmethod
     def over(count, size, ways):
         """Share of the loads that miss."""
         return min(max((count - size) / max(size / ways, 1), 0.0), 1.0)
 
-    def judged(self, subject):
-        case = CASES[subject]
-        found = {(point.part, point.x): self.take(point.part, point.x) for point in case.points}
-        for _ in range(3):
-            for key in wanted(case, found) - set(found):
-                found[key] = self.take(*key)
-        return PROBE.judge(case, Readings(found, {})).value
-
-
-def wanted(case, found):
-    """What the readings ask for, nothing where they say nothing."""
-    try:
-        return {(point.part, point.x) for point in PROBE.more(case, Readings(found, {}))}
-    except Unresolved:
-        return set()
-
 
 @pytest.mark.parametrize("steady", [1.0, 0.97, 0.6])
 def test_what_drawn_cores_have(steady):
-    wrong, told = [], 0
-    for number in range(CORES):
-        core = Translation(SEED + number, steady)
-        for subject, truth, most in ((ENTRIES, core.entries, 2), (MISS, core.miss, 0.6)):
-            try:
-                value = core.judged(subject)
-            except Unresolved:
-                continue
-            told += 1
-            if abs(value.value - truth) > most + value.error:
-                wrong.append((SEED + number, subject, value, truth))
-    assert wrong == [], f"seed {SEED}"
+    told = 0
+    for subject, most in ((ENTRIES, 2), (MISS, 0.6)):
+        cores = (Translation(SEED + number, steady) for number in range(CORES))
+        found = answers(cores, lambda core, case=CASES[subject]: core.judged(case))
+        truth = {ENTRIES: "entries", MISS: "miss"}[subject]
+        wrong = [
+            (core.seed, subject, value)
+            for core, value in found
+            if abs(value.value - getattr(core, truth)) > most + value.error
+        ]
+        assert wrong == [], f"seed {SEED}"
+        told += len(found)
     assert told > (0 if steady < 0.9 else 0.5 * 2 * CORES), f"seed {SEED}: {told}"
 
 
@@ -104,7 +88,7 @@ def test_how_much_longer_is_told_where_the_end_is_between_two_numbers():
     keys = {(point.part, point.x) for point in case.points}
     for _ in range(3):
         found = {(part, x): known(part, x) for part, x in keys}
-        keys |= wanted(case, found)
+        keys |= wanted(PROBE, case, found)
     assert PROBE.judge(case, Readings(found, {})).value == Interval(7.0, 7.0)
 
 
@@ -112,7 +96,7 @@ def test_one_page_more_may_be_known_than_is_walked():
     """Of 64 entries of a Zen 3 a walk of 64 pages has 63: what times it has one."""
     core = Translation(1, steady=1.0)
     core.entries, core.ways, core.second = 63, 1000, 2048
-    found = core.judged(ENTRIES)
+    found = core.judged(CASES[ENTRIES])
     assert (found.low, found.high) == (63, 64)
 
 

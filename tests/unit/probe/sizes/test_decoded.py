@@ -14,6 +14,7 @@ from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.sizes import decoded
 from tests.support.made.probed import shared_slots
+from tests.support.made.readings import DrawnCore, answers
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 200
@@ -33,11 +34,11 @@ def tells_of_slots(part):
     return not part[0].isdigit()
 
 
-class FrontEnd:
+class FrontEnd(DrawnCore):
     """A core that keeps so many instructions decoded; of others it decodes so many, or so many bytes."""
 
     def __init__(self, seed, steady=0.98, kept=None, code=None, rate=None):
-        self.draw, self.steady = random.Random(seed), steady
+        super().__init__(seed, steady)
         draw = self.draw
         self.kept = kept or draw.choice((1536, 2048, 2304, 3072, 4096, 6144, 6912))
         self.code = code or draw.choice((32, 64)) * 1024
@@ -56,10 +57,7 @@ class FrontEnd:
         share = min(max((count - self.kept) / (self.kept / self.ways), 0.0), 1.0)
         value = (1 - share) / self.width + share * self.decoding(size)
         value += size / 16 if count * size > self.code else 0
-        value *= self.draw.gauss(1, 0.002)
-        if self.draw.random() > self.steady:
-            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
-        return Interval(value * 0.99, value * 1.01)
+        return self.read(value)
 
     def judged(self, subject="instructions"):
         found = {(point.part, point.x): self.take(point.part, point.x) for point in COUNT.points}
@@ -77,18 +75,14 @@ def wanted(found):
     "steady", [pytest.param(1.0, marks=pytest.mark.slow), 0.98, pytest.param(0.8, marks=pytest.mark.slow)]
 )
 def test_what_drawn_cores_keep(steady):
-    wrong, told = [], 0
-    for number in range(CORES):
-        core = FrontEnd(SEED + number, steady)
-        try:
-            value = core.judged()
-        except Unresolved:
-            continue
-        told += 1
-        if not value.low <= core.kept * 1.02 or not value.high >= core.kept * 0.98:
-            wrong.append((SEED + number, core.kept, value))
+    told = answers((FrontEnd(SEED + number, steady) for number in range(CORES)), FrontEnd.judged)
+    wrong = [
+        (core.seed, core.kept, value)
+        for core, value in told
+        if not value.low / 1.02 <= core.kept <= value.high / 0.98
+    ]
     assert wrong == [], f"seed {SEED}"
-    assert told > (0 if steady < 0.9 else CORES / 4), f"seed {SEED}: {told}"
+    assert len(told) > (0 if steady < 0.9 else CORES / 4), f"seed {SEED}: {len(told)}"
 
 
 def test_how_many_drawn_cores_decode():
