@@ -21,6 +21,7 @@ from cyclescope.infer.timing.links import stored_links
 from cyclescope.infer.timing.results import NOT_RUN, FormTiming, without_cycles
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
+from cyclescope.kernel.overwriting import share_of_one
 from cyclescope.measure.database import is_still
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.ports import PORTS
@@ -285,7 +286,11 @@ def builder_of(
     unmeasured: Mapping[tuple[str, str], tuple[int, int]] | None = None,
 ) -> TimingBuilder:
     """What makes the timing of a form that the CPU executes."""
-    return TimingBuilder(form, records, links, lambda s, t: planner.reason(form, s, t), unmeasured)
+
+    def share() -> float:
+        return share_of_one(form, planner.sequences(form).streams)
+
+    return TimingBuilder(form, records, links, lambda s, t: planner.reason(form, s, t), unmeasured, share)
 
 
 def _measured(records: Iterable[Record]) -> set[tuple[str, str, str]]:

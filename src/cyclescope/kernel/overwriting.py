@@ -10,6 +10,7 @@ destinations take longer than instances that wait for nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -39,6 +40,18 @@ def chosen_stream(form: InstructionForm, streams: Streams) -> tuple[Stream, str]
     if not some:
         raise Unmeasurable("it runs only with other instructions around it")
     return max(some, key=lambda found: found[0].count)
+
+
+def share_of_one(form: InstructionForm, streams: Streams) -> float:
+    """The share of the instances of a sequence that write the same register, where it is least; 0 without."""
+    places = [register_place(form, pair.target.operand) for pair in overwritten(form) if not pair.excluded]
+    found = []
+    for stream, _ in streams:
+        uses = [item.registers for item in stream.items if isinstance(item, Use)]
+        if uses and len(uses) == len(stream.items) and places:
+            written = [Counter(use[place] for use in uses) for place in places]
+            found.append(max(one.most_common(1)[0][1] for one in written) / len(uses))
+    return min(found, default=0.0)
 
 
 def kept(dialect: Dialect, form: InstructionForm, pair: Pair, stream: Stream) -> Chain:

@@ -71,7 +71,8 @@ class TimingBuilder:
     """Infers the timing of one form from its records.
 
     `missing` says why a pair (the throughput: "", "") has no kernel, or "". `unmeasured` has pairs of which
-    some kernels are not measured, how many of how many: others would not do in place of them.
+    some kernels are not measured, how many of how many: others would not do in place of them. `share` is
+    the part of a sequence's instances that have one destination.
     """
 
     def __init__(
@@ -81,8 +82,9 @@ class TimingBuilder:
         links: Mapping[str, LinkLatency],
         missing: Callable[[str, str], str],
         unmeasured: Mapping[tuple[str, str], tuple[int, int]] | None = None,
+        share: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self.form = form
+        self.form, self._share = form, share
         self.links = links if isinstance(links, KnownLinks) else KnownLinks(links)
         self.missing = missing
         self.unmeasured = unmeasured or {}
@@ -116,8 +118,8 @@ class TimingBuilder:
         every = pairs(self.form)
         found = with_repeated_loads([self.latency(pair, throughput) for pair in every], every)
         latencies = with_flags_together(found)
-        throughput = builder.limited_by_registers(throughput, latencies)
         outputs = tuple(self.output(pair) for pair in overwritten(self.form))
+        throughput = builder.limited_by_registers(throughput, (*latencies, *outputs), self._share)
         return FormTiming(
             self.form.id, self.form.names, status, throughput, (*latencies, *outputs),
             self._idiom(latencies), exceptions_noted((*self.streams, *every_chain)),

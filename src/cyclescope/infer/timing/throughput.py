@@ -27,7 +27,7 @@ from cyclescope.infer.timing.results import (
     first_error,
     rounded,
 )
-from cyclescope.isa.dataflow import is_in_memory
+from cyclescope.isa.dataflow import is_in_memory, is_old
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set, streams_out
 from cyclescope.kernel.stream import MANY_BASES
@@ -280,23 +280,27 @@ class ThroughputBuilder:
         others = best.instructions / best.count - 1 if self._is_cut_by_executed() else 0
         return UPPER_BOUND if flags or best.per_instance < max(LESS, others / LESS) else EXACT
 
-    def limited_by_registers(self, throughput: Throughput, latencies: Sequence[Latency]) -> Throughput:
-        """An upper bound where the registers are too few to hide the form's own latency."""
-        plain = max((r.count for r in self.streams if r.kind is Kind.PLAIN), default=0)
-        chain = self._longest_cycle(latencies)
+    def limited_by_registers(
+        self,
+        throughput: Throughput,
+        latencies: Sequence[Latency],
+        share: Callable[[], float] = lambda: 0.0,
+    ) -> Throughput:
+        """An upper bound where the registers are too few to hide the form's own latency, or that from what a
+        destination held before; `share` of a sequence's instances have the same destination.
+        """
         bases = self._through_bases(latencies) / MANY_BASES
         if throughput.kind == EXACT and bases and (throughput.value or 0.0) < MUCH * bases:
             return _bounded(throughput, Timing.FEW_BASES.of(MANY_BASES))
-        if throughput.value is None or throughput.kind != EXACT or not plain or not chain:
+        if throughput.value is None or throughput.kind != EXACT:
             return throughput
-        longer = throughput.value - chain / plain
-        noise = AGREED - 1
-        later = noise if is_of_ports(throughput.value) else _LATER
-        least = noise * max(throughput.value, FINEST)
-        most = max(later * throughput.value, least)
-        if not -least <= longer <= most:
-            return throughput
-        return _bounded(throughput, Timing.FEW_REGISTERS.of(plain))
+        plain = max((r.count for r in self.streams if r.kind is Kind.PLAIN), default=0)
+        waits = max((lat.max or 0.0 for lat in latencies if is_old(lat.source)), default=0.0)
+        shares = ((self._longest_cycle(latencies), plain and 1 / plain), (waits, waits and share()))
+        for cycles, part in shares:
+            if cycles and part and _may_be(throughput.value, cycles * part):
+                return _bounded(throughput, Timing.FEW_REGISTERS.of(round(1 / part)))
+        return throughput
 
     def _through_bases(self, latencies: Sequence[Latency]) -> float:
         """Cycles from an instance to the next one with the same base, by the base or by memory."""
@@ -324,6 +328,14 @@ class ThroughputBuilder:
             for op in self.form.operands
         )
         return fixed and self.form.attributes.isdisjoint(("string", "rep", "repne"))
+
+
+def _may_be(throughput: float, chains: float) -> bool:
+    """Whether a throughput may be what so many cycles of chains side by side allow."""
+    noise = AGREED - 1
+    later = noise if is_of_ports(throughput) else _LATER
+    least = noise * max(throughput, FINEST)
+    return -least <= throughput - chains <= max(later * throughput, least)
 
 
 def _at_times(record: Record, cycles: float) -> Record:

@@ -22,6 +22,7 @@ from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 from cyclescope.measure.store import Store
 from cyclescope.model.facts import HIGH, LOW, MEDIUM
+from cyclescope.model.machine import Operation
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 
@@ -309,3 +310,23 @@ def test_cores_tell_the_truth(isa, name, seed, noise, tmp_path):
     assert len(shown) > (0.5 if machine.core.in_order else 0.7) * waiting > 0
     if not machine.core.in_order:  # where an instruction waits, what uses its result waits as well
         assert len(absent) > 0.8 * (len(results) - waiting)
+
+
+@pytest.mark.parametrize(("ports", "sure"), [(4, False), (1, True)])
+def test_what_few_registers_allow_is_no_throughput(ports, sure, tmp_path):
+    """Six registers of MMX, each of which waits four cycles: 0.67 cycles at best, for a quarter of one."""
+    table = load_table("x86-64")
+    form = table["PABSD (MM, MM)"]
+    machine = draw_machine(5, table)
+    (pair,) = overwritten(form)
+    cost = msgspec.structs.replace(
+        machine.forms[form.id], operations=(Operation(tuple(range(ports))),),
+        latencies={f"{pair.source.name}->{pair.target.name}": 4.0, "op2->op1": 4.0},
+    )  # fmt: skip
+    machine = msgspec.structs.replace(machine, forms={**machine.forms, form.id: cost})
+    with closing(Store(tmp_path / "s.sqlite", machine.name, isa=machine.isa)) as store:
+        run = Campaign(table, SimulatedBackend(machine, noise=QUIET), store)
+        run.run(Request((form,), frozenset((THROUGHPUT, LATENCY))), {})
+        (timing_,) = run.results((form,))
+    assert timing_.throughput.value == pytest.approx(1.0 if sure else 4 / 6, rel=0.02)
+    assert (timing_.throughput.kind == EXACT) is sure, timing_.throughput
