@@ -230,7 +230,8 @@ class MnemonicKinds(msgspec.Struct, frozen=True, kw_only=True):
     vendors' optimization manuals say that one register for both sources makes a zero idiom or breaks the
     dependency (Intel: dependency breaking idioms; AMD: zeroing idioms). `counting` begin branches that count
     beside what they test. `reloads` load a general register whole, `fillers` do nothing but move between
-    registers; `moving` is in the names of all moves. What is `answered` is so by the machine around a core.
+    registers; `moving` is in the names of all moves. What is `answered` is so by the machine around a core,
+    what is `ordered` waits for what is before it, or holds up what is behind: barriers of code and memory.
     `exchanges` leave in each operand what was in the other, `sums` put a sum in the place of one of both.
 
     What cores that are drawn at random do: `renamed` are moves that they may eliminate, `transfers` moves to
@@ -245,6 +246,7 @@ class MnemonicKinds(msgspec.Struct, frozen=True, kw_only=True):
     fillers: tuple[str, ...] = ()
     moving: tuple[str, ...] = ()
     answered: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
     exchanges: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
     renamed: tuple[str, ...] = ()

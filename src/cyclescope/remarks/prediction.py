@@ -33,9 +33,8 @@ class Assumed(Meaning):
     LACKED = "{} does not execute these, it lacks {}, though LLVM's model has costs of them: {}"
     LACKED_BUT = "of the cores that this model is of, {} alone executes these, the others lack {}: {}"
     CALLED = "calls are not followed, neither time nor effects of what is called are counted: {}"
-    TRAPPED = (
-        "exceptions, interrupts and far jumps take what the system makes of them, which is not counted: {}"
-    )
+    GUESSED = "what is counted of these is a guess, as no program can time them alone ({}): {}"
+    ORDERED = "these wait for what is before them or hold up what is behind, which is not counted: {}"
     REPEATED = (
         "what repeats itself is counted as if it did so a few times, not as often as its count says: {}"
     )

@@ -12,6 +12,7 @@ from cyclescope.isa.record import (
     InstructionSet,
     LinkRules,
     Markers,
+    MnemonicKinds,
     ResultKind,
     Toolchain,
     Writing,
@@ -102,6 +103,7 @@ RECORD = InstructionSet(
             "LDR": ResultKind.LOADED,
             "LDUR": ResultKind.LOADED,
         },
+        kinds=MnemonicKinds(ordered=("DMB", "DSB", "ISB", "SB")),
         elements=ElementRules(
             floats=_FLOATS,
             integers=_INTEGERS,

@@ -12,6 +12,7 @@ from cyclescope.isa.record import (
     InstructionSet,
     LinkRules,
     Markers,
+    MnemonicKinds,
     Relocations,
     ResultKind,
     Toolchain,
@@ -98,6 +99,7 @@ RECORD = InstructionSet(
     ),
     arithmetic=Arithmetic(
         results=_RESULTS | {f"C.{name}": kind for name, kind in _RESULTS.items()},
+        kinds=MnemonicKinds(ordered=("FENCE", "FENCE.I", "FENCE.TSO")),
         elements=ElementRules(
             floats=r"F(ADD|SUB|MUL|DIV|SQRT|N?M(ADD|SUB)|MAX|MIN|EQ|LT|LE)[\w.]*",
         ),

@@ -122,6 +122,7 @@ RECORD = InstructionSet(
             reloads=("MOV", "POP"),
             fillers=("MOV", "VMOVAPS"),
             answered=("CPUID", "RDTSC", "RDTSCP"),
+            ordered=("CPUID", "LFENCE", "MFENCE", "RDTSCP", "SERIALIZE"),
             exchanges=("XCHG", "FXCH"),
             sums=("XADD",),
             renamed=("MOV", "MOVAPS", "MOVDQA", "MOVZX", "MOVSXD"),

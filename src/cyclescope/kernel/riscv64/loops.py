@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.riscv64.special import unmeasurable
 
 
 def unfit(form: InstructionForm) -> str:
-    """Nothing: what traps says so when it runs."""
-    return ""
+    """Why user space cannot run copies of a form, or ""."""
+    return unmeasurable(form)
 
 
 def loop_end(counter: int, before: int) -> bytes:

@@ -82,17 +82,41 @@ def test_calls_of_other_instruction_sets(isa, machine, code, calls):
 
 
 @pytest.mark.parametrize(
-    ("isa", "machine", "code", "traps"),
+    ("isa", "machine", "code", "why"),
     [
-        ("x86-64", "znver4", "0f0b", True),  # ud2
-        ("x86-64", "znver4", "cc", True),  # int3
-        ("x86-64", "znver4", "48cf", True),  # iretq
-        ("x86-64", "znver4", "c3", False),  # ret
-        ("aarch64", "neoverse-n1", "000020d4", True),  # brk #0
-        ("riscv64", "sifive-p670", "13000000", False),  # nop
+        ("x86-64", "znver4", "0f0b", "it is there to be refused"),  # ud2
+        ("x86-64", "znver4", "cc", "system"),  # int3
+        ("x86-64", "znver4", "9d", "system"),  # popfq
+        ("x86-64", "znver4", "0f05", "system"),  # syscall
+        ("x86-64", "znver4", "48cf", "far control flow"),  # iretq
+        ("x86-64", "znver4", "8ed8", "loads a segment register"),  # mov ds, eax
+        ("x86-64", "znver4", "c3", ""),  # ret
+        ("x86-64", "znver4", "0f01d0", ""),  # xgetbv: any program can run it
+        ("aarch64", "neoverse-n1", "000020d4", "system"),  # brk #0
+        ("aarch64", "neoverse-n1", "010000d4", "system"),  # svc #0
+        ("riscv64", "sifive-p670", "73000000", "system"),  # ecall
+        ("riscv64", "sifive-p670", "13000000", ""),  # nop
     ],
 )
-def test_what_the_system_does_is_said_not_to_be_counted(isa, machine, code, traps):
+def test_what_no_program_can_time_is_said_to_be_guessed(isa, machine, code, why):
     one = decoder(isa).instruction(bytes.fromhex(code), 0)
     found = Predictor(load_model(machine)).predict(Block((one,), isa, "test"), simulate=False)
-    assert any(note.startswith("exceptions, interrupts and far jumps") for note in found.notes) is traps
+    said = [note for note in found.notes if note.startswith("what is counted of these is a guess")]
+    assert bool(said) is bool(why)
+    assert not why or why in said[0]
+
+
+@pytest.mark.parametrize(
+    ("isa", "machine", "codes", "ordered"),
+    [
+        ("x86-64", "znver4", ("0fae e8", "4801 d8"), True),  # lfence, add
+        ("x86-64", "znver4", ("0fae e8",), False),  # alone it holds up nothing
+        ("x86-64", "znver4", ("4801 d8", "4819 d8"), False),  # add, sbb
+        ("aarch64", "neoverse-n1", ("df3f03d5", "2000028b"), True),  # isb, add
+    ],
+)
+def test_what_holds_up_others_is_said_not_to_be_counted(isa, machine, codes, ordered):
+    block = tuple(decoder(isa).instruction(bytes.fromhex(code), 0) for code in codes)
+    assert all(one.form for one in block), [one.problem for one in block]
+    found = Predictor(load_model(machine)).predict(Block(block, isa, "test"), simulate=False)
+    assert any(note.startswith("these wait for what is before them") for note in found.notes) is ordered
