@@ -281,10 +281,11 @@ def _together(bits: int) -> dict[int, str]:
 
 
 def _beside_additions(facts: Sequence[Fact]) -> BesideAdditions | None:
-    """What loads take beside additions, if some take longer than the fastest, and all was asked."""
+    """What loads take beside additions, if some surely take longer than others, and all was asked."""
     rates = _rates(facts, {n: loads_and_additions(*pair) for n, pair in enumerate(BESIDE_LOADS)})
     fastest = max(map(_rate, rates.values()), default=0.0)
-    slow = {n for n, fact in rates.items() if _rate(fact) + (fact.error or 0.0) < fastest}
+    sure = max(((fact.value or 0.0) - (fact.error or 0.0) for fact in rates.values()), default=0.0)
+    slow = {n for n, fact in rates.items() if _rate(fact) + (fact.error or 0.0) < sure}
     if len(rates) < len(BESIDE_LOADS) or not slow:
         return None
     taken = (1 / (_rate(rates[n]) if n in slow else fastest) for n in range(len(BESIDE_LOADS)))
