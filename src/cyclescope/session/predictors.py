@@ -17,8 +17,9 @@ from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.predict.effects import EFFECTS
 from cyclescope.analyze.predict.estimate import BlockEstimate
-from cyclescope.analyze.predict.prediction import FRONT_END, LOOP_CARRIED
+from cyclescope.analyze.predict.prediction import FRONT_END, LOOP_CARRIED, SCHEDULED
 from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.analyze.predict.watched import AVERAGING
 from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
 from cyclescope.backend.peers.osaca import Osaca
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
@@ -196,6 +197,9 @@ class Simulated(OwnPredictor):
         # It knows the last iteration alone, and divides instructions between cycles.
         unknown = (LOOP_CARRIED, FRONT_END, *(effect.name for effect in EFFECTS))
         cycles = max(cycles, *(found.deciding.get(name, 0.0) for name in unknown))
+        greatest = max(bound for name, bound in found.deciding.items() if name != SCHEDULED)
+        if abs(cycles - greatest) <= AVERAGING * greatest:  # so near, a run that ends somewhere says no more
+            cycles = greatest
         upper = max(self._predictor.simulated(found.graph, late=True) or 0.0, cycles)
         return msgspec.structs.replace(_told(found.estimate(upper)), cycles=cycles)
 
