@@ -110,6 +110,6 @@ def table():
 def complete(table, tmp_path_factory):
     """The store of a finished run of all quantities on a simulated Skylake: nobody writes it."""
     from tests.support.files.damage import fill
-    from tests.support.made.shared import shared_file
+    from tests.support.files.shared import shared_file
 
     return shared_file(tmp_path_factory, "complete.sqlite", lambda path: fill(path, table))

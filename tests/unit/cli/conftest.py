@@ -10,8 +10,8 @@ import pytest
 
 from cyclescope.cli.main import main
 from tests.support.code.blocks import SUM_LOOP
+from tests.support.files.shared import shared_file
 from tests.support.made.machine import FORMS, simulate
-from tests.support.made.shared import shared_file
 
 PROGRESS = re.compile(r"[\w ]+: \d+ of \d+, |measuring|second look")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
