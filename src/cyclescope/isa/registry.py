@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 
@@ -51,6 +52,15 @@ def streams_out(form: InstructionForm) -> bool:
     """Whether a form's stores bypass the cache."""
     streams = form.mnemonic.startswith(mnemonics("streaming"))
     return streams and any(op.is_memory and op.write for op in form.operands)
+
+
+@cache
+def unfit(form: InstructionForm) -> str:
+    """Why user space cannot run copies of a form, or ""."""
+    with suppress(ModuleNotFoundError):  # of an instruction set that is not measured
+        why: str = instruction_set(form.isa).module("isa", "unmeasurable").unfit(form)
+        return why
+    return ""
 
 
 def register(record: InstructionSet) -> None:

@@ -12,9 +12,8 @@ from cyclescope.analyze.choose.source import whole_block
 from cyclescope.analyze.decode.block import Block, BlockInstruction, Register
 from cyclescope.analyze.decode.decoder import Flow, decoder
 from cyclescope.errors import CyclescopeError
-from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
-from cyclescope.isa.registry import DEFAULT, instruction_set, mnemonics
+from cyclescope.isa.registry import DEFAULT, instruction_set, mnemonics, unfit
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.patterns import pattern
 from cyclescope.kernel.state import (
@@ -116,7 +115,7 @@ def _unfit(origin: ProgramBlock, block: Block) -> Remark:
     for one in block:
         if one.form is None:
             return Unfit.UNKNOWN.of(one.problem)
-        if why := unfit(one.form, origin.isa):
+        if why := unfit(one.form):
             return Unfit.AS_SAID.of(one.form.mnemonic, why)
         if "serializing" in one.form.attributes or one.form.mnemonic in mnemonics("answered"):
             return Unfit.ANSWERED.of(one.form.mnemonic)
@@ -169,12 +168,6 @@ def loop_end(isa: str, counter: int, before: int) -> bytes:
     """A decrement of a register and a branch over so many bytes back while it is not 0; "" if too far."""
     made: bytes = instruction_set(isa).module("kernel", "loops").loop_end(counter, before)
     return made
-
-
-def unfit(form: InstructionForm, isa: str) -> str:
-    """Why user space cannot run copies of a form, or ""."""
-    why: str = instruction_set(isa).module("kernel", "loops").unfit(form)
-    return why
 
 
 def _kernel(code: bytes, block: Block, flags: int) -> Kernel:

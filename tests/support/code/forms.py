@@ -9,7 +9,7 @@ from cyclescope.isa.dataflow import Node, Pair
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain, register_number
 from cyclescope.isa.table import Table
-from cyclescope.kernel.x86_64.special import unmeasurable
+from cyclescope.isa.x86_64.unmeasurable import unmeasurable
 from cyclescope.kernel.x86_64.values import is_division
 from tests.support.code.decoded import Decoded
 from tests.support.made.truth import Truth

@@ -7,7 +7,7 @@ import pytest
 from cyclescope.infer.readout import explained
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.x86_64.special import unmeasurable
+from cyclescope.isa.x86_64.unmeasurable import unmeasurable
 
 AMX = ["AMX_TILE", "AMX_INT8"]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import cache
 from itertools import chain
 
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
@@ -15,9 +13,8 @@ from cyclescope.analyze.decode.system_registers import STICKY
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.pairs import only_compares
 from cyclescope.analyze.predict.prediction import Unknown
-from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
-from cyclescope.isa.registry import instruction_set, mnemonics, streams_out
+from cyclescope.isa.registry import instruction_set, mnemonics, streams_out, unfit
 from cyclescope.isa.table import load_table
 from cyclescope.isa.variants import VectorTypes
 from cyclescope.model.behaviour.sizes import LEAST_CODE
@@ -96,22 +93,13 @@ def _about_what_is_elsewhere(instructions: Sequence[BlockInstruction]) -> Iterat
         yield Assumed.CALLED.of(_places(called))
     guessed: dict[str, list[BlockInstruction]] = {}
     for one in instructions:
-        if one.form and (why := _untimed(one.form)):
+        if one.form and (why := unfit(one.form)):
             guessed.setdefault(why, []).append(one)
     for why, found in guessed.items():
         yield Assumed.GUESSED.of(why, _places(found))
     ordered = [one for one in instructions if one.form and one.form.mnemonic in mnemonics("ordered")]
     if ordered and len(instructions) > len(ordered):
         yield Assumed.ORDERED.of(_places(ordered))
-
-
-@cache
-def _untimed(form: InstructionForm) -> str:
-    """Why no program in user space can time a form, or ""."""
-    with suppress(ModuleNotFoundError):  # of an instruction set that is not measured
-        why: str = instruction_set(form.isa).module("kernel", "loops").unfit(form)
-        return why
-    return ""
 
 
 def _calls(instruction: BlockInstruction) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from cyclescope.isa.aarch64.unmeasurable import unmeasurable
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.aarch64.links import AArch64Links
-from cyclescope.kernel.aarch64.special import AArch64Branches, is_check, is_streaming, unmeasurable
+from cyclescope.kernel.aarch64.special import AArch64Branches, is_check, is_streaming
 from cyclescope.kernel.dialect import Dialect, Executes
 from cyclescope.kernel.fixed_width.branches import BranchBuilder
 from cyclescope.kernel.fixed_width.dialect import FixedWidthDialect
@@ -25,7 +26,7 @@ class AArch64Dialect(FixedWidthDialect):
         super().__init__(AArch64Links(table, executes))
 
     def unmeasurable(self, form: InstructionForm) -> str:
-        """See `special.unmeasurable`."""
+        """See `unmeasurable.unmeasurable`."""
         return unmeasurable(form)
 
     def stream_state(self, form: InstructionForm, speed: str) -> MachineState:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from cyclescope.isa.aarch64.unmeasurable import unmeasurable
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.table import Table
 from cyclescope.kernel.aarch64.links import AArch64Links
 from cyclescope.kernel.aarch64.locations import A64, CONDITION_FLAGS
-from cyclescope.kernel.aarch64.special import is_streaming, unmeasurable
+from cyclescope.kernel.aarch64.special import is_streaming
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.differential import Differential
 from cyclescope.kernel.fixed_width.differential import FixedWidthDifferential, condition_flags

@@ -1,16 +1,8 @@
-"""Blocks of AArch64 in kernels: the end of a loop, and what copies cannot have."""
+"""Blocks of AArch64 in kernels: the end of a loop."""
 
 from __future__ import annotations
 
 import struct
-
-from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.aarch64.special import unmeasurable
-
-
-def unfit(form: InstructionForm) -> str:
-    """Why user space cannot run copies of a form, or ""."""
-    return unmeasurable(form)
 
 
 def loop_end(counter: int, before: int) -> bytes:

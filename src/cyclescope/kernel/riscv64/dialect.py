@@ -8,6 +8,7 @@ from fractions import Fraction
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Configuration
 from cyclescope.isa.riscv64.configuration import LMULS, SEWS, setup_code
+from cyclescope.isa.riscv64.unmeasurable import is_32_bit_only, unmeasurable
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import Cycle
 from cyclescope.kernel.dialect import Dialect, Executes, Items
@@ -18,7 +19,7 @@ from cyclescope.kernel.fixed_width.links import SCALABLE, Helpers
 from cyclescope.kernel.fixed_width.values import start_state
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.riscv64.links import USUAL_CONFIGURATION, RiscV64Links
-from cyclescope.kernel.riscv64.special import RiscV64Branches, is_32_bit_only, unmeasurable
+from cyclescope.kernel.riscv64.special import RiscV64Branches
 from cyclescope.kernel.state import MachineState
 
 _WHOLE = re.compile(r"V(?:L|S|MV)([1248])R")  # instructions of whole registers
@@ -53,7 +54,7 @@ class RiscV64Dialect(FixedWidthDialect):
         return self._configured[configuration]
 
     def unmeasurable(self, form: InstructionForm) -> str:
-        """See `special.unmeasurable`."""
+        """See `unmeasurable.unmeasurable`."""
         return unmeasurable(form)
 
     def branches(self, form: InstructionForm) -> BranchBuilder:

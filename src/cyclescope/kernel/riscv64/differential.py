@@ -14,6 +14,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.riscv64.configuration import setup_code
 from cyclescope.isa.riscv64.legality import ELEMENT_GROUPS
+from cyclescope.isa.riscv64.unmeasurable import unmeasurable
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.differential import READ, Differential, SeenAccess, Specimen
@@ -22,7 +23,6 @@ from cyclescope.kernel.fixed_width.numbers import number_type
 from cyclescope.kernel.locations import location_set
 from cyclescope.kernel.riscv64.links import RiscV64Links
 from cyclescope.kernel.riscv64.locations import RISCV
-from cyclescope.kernel.riscv64.special import unmeasurable
 
 _FLOATING = re.compile(r"(VM?)?F(?!ENCE)|C\.F")
 _SATURATING = re.compile(r"VS(ADD|SUB)U?\.|VSMUL|VNCLIP")

@@ -1,10 +1,7 @@
-"""Forms of RISC-V that need sequences of their own, and those that user space cannot measure."""
+"""Forms of RISC-V that need sequences of their own."""
 
 from __future__ import annotations
 
-import re
-
-from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.chain import Use
 from cyclescope.kernel.fixed_width.branches import BRANCH_SPACING, COPIES, BranchBuilder, Items
 from cyclescope.kernel.instruction import Instruction
@@ -13,32 +10,6 @@ from cyclescope.kernel.stream import Stream
 
 _TARGET = 10  # general register of addresses to jump to
 _RETURN = 11  # and of return addresses that no one returns to
-_SYSTEM = re.compile(
-    r"ECALL|EBREAK|C\.EBREAK|[MSUD]N?RET|MNRET|WFI|WRS\.|SFENCE|HFENCE|SINVAL|HINVAL|HLVX?\.|HSV\.|SCTRCLR"
-)
-_STACKS = re.compile(r"(QC\.)?CM\.(PUSH|POP|JALT|JT|MV)")
-_SHADOW = re.compile(r"SS(PUSH|POPCHK|RDP|AMOSWAP)|C\.SSPUSH|C\.SSPOPCHK")
-
-
-def unmeasurable(form: InstructionForm) -> str:
-    """Why user space cannot measure a form, or ""."""
-    name = form.mnemonic
-    if is_32_bit_only(form):
-        return "an instruction of RV32, whose code means another one here"
-    if _SYSTEM.match(name) or "trap" in form.attributes:
-        return "a system instruction: it enters the kernel, waits, or changes machine state"
-    if _STACKS.match(name):
-        return "moves several registers to the stack or through a table of jumps"
-    if _SHADOW.match(name):
-        return "works on a shadow stack that user space has to be granted"
-    if any(op.file == "t" for op in form.operands):
-        return "matrix registers need state that user space has to be granted"
-    return ""
-
-
-def is_32_bit_only(form: InstructionForm) -> bool:
-    """Whether a form is of 32-bit machines."""
-    return "RV32" in form.features
 
 
 class RiscV64Branches(BranchBuilder):

@@ -9,6 +9,7 @@ import msgspec
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
 from cyclescope.isa.table import Table
+from cyclescope.isa.x86_64.unmeasurable import unmeasurable
 from cyclescope.kernel.block import BlockingSequence, Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.cycle import Cycle, LinkKey
@@ -23,7 +24,7 @@ from cyclescope.kernel.x86_64.cycles import X86CycleBuilder
 from cyclescope.kernel.x86_64.division import SlowDivision, X86DivisionStreams, X86IntegerDivision
 from cyclescope.kernel.x86_64.helpers.links import X86Helpers
 from cyclescope.kernel.x86_64.registers import MASK_ONES, MASKS, X86RegisterRoles
-from cyclescope.kernel.x86_64.special import SpecialBuilder, unmeasurable
+from cyclescope.kernel.x86_64.special import SpecialBuilder
 from cyclescope.kernel.x86_64.streams import X86StreamBuilder
 from cyclescope.kernel.x86_64.values import (
     INTEGER_DIVISION,
@@ -72,7 +73,7 @@ class X86Dialect:
         )
 
     def unmeasurable(self, form: InstructionForm) -> str:
-        """See `special.unmeasurable`."""
+        """See `unmeasurable.unmeasurable`."""
         return unmeasurable(form)
 
     def streams(self, form: InstructionForm) -> list[tuple[Stream, str]]:

@@ -13,6 +13,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
 from cyclescope.isa.table import Table
+from cyclescope.isa.x86_64.unmeasurable import unmeasurable
 from cyclescope.kernel.differential import (
     EXIT_SPACING,
     INDEX_SHIFT,
@@ -28,7 +29,6 @@ from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import CODE_BASE, FIRST_WINDOW, SECOND_WINDOW, STACK_TOP, MachineState
 from cyclescope.kernel.x86_64.declared import declared, exception
 from cyclescope.kernel.x86_64.registers import STACK, X86RegisterRoles, physical
-from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.kernel.x86_64.values import origin, pattern
 
 PAGE_MIDDLE = 0x800
@@ -47,7 +47,7 @@ class X86Differential:
     isa, status = "x86-64", "MXCSR"
 
     def unmeasurable(self, form: InstructionForm) -> str:
-        """See `special.unmeasurable`."""
+        """See `unmeasurable.unmeasurable`."""
         return unmeasurable(form)
 
     def specimen(self, form: InstructionForm) -> Specimen:

@@ -1,18 +1,10 @@
-"""Blocks of x86-64 in kernels: the end of a loop, and what copies cannot have."""
+"""Blocks of x86-64 in kernels: the end of a loop."""
 
 from __future__ import annotations
 
 import struct
 
-from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.x86_64.special import unmeasurable
-
 _SHORT_JUMP = -128
-
-
-def unfit(form: InstructionForm) -> str:
-    """Why user space cannot run copies of a form, or ""; what has no template is run as it is."""
-    return "" if form.encoding is None else unmeasurable(form)
 
 
 def loop_end(counter: int, before: int) -> bytes:

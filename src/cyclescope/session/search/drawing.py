@@ -10,12 +10,12 @@ import msgspec
 from cyclescope.errors import UsageError
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
-from cyclescope.isa.registry import instruction_set, mnemonics
+from cyclescope.isa.registry import instruction_set, mnemonics, unfit
 from cyclescope.isa.table import Table
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.model.machine import Core, FormCost, MachineModel
 from cyclescope.model.ports import issue_throughput
-from cyclescope.session.blocks import decoded, unfit
+from cyclescope.session.blocks import decoded
 
 Drawn = tuple[Instruction, ...]
 
@@ -129,7 +129,7 @@ def _is_drawn(form: InstructionForm, cost: FormCost | None, core: Core) -> bool:
         return False
     if any(op.is_memory and (op.implicit or op.cls.startswith("VSIB")) for op in form.operands):
         return False  # by a register that others write; or one that may not be that of the result
-    if unfit(form, form.isa) or _LEFT_OUT & form.attributes or "locked" in form.attributes:
+    if unfit(form) or _LEFT_OUT & form.attributes or "locked" in form.attributes:
         return False
     if any(op.fixed and op.is_register and domain(op.cls) == "r" and op.write for op in form.operands):
         return False  # RDX of a multiplication and the like may be an address of another

@@ -4,11 +4,11 @@ import pytest
 
 from cyclescope.isa.register import domain
 from cyclescope.isa.table import load_table
+from cyclescope.isa.x86_64.unmeasurable import unmeasurable
 from cyclescope.kernel.differential import EXIT_SPACING
 from cyclescope.kernel.state import CODE_BASE, FIRST_WINDOW, SECOND_WINDOW, STACK_TOP
 from cyclescope.kernel.x86_64.differential import specimen
 from cyclescope.kernel.x86_64.registers import X86RegisterRoles, physical
-from cyclescope.kernel.x86_64.special import unmeasurable
 
 TABLE = load_table("x86-64")
 LONGEST = EXIT_SPACING - 16  # bytes before the first exit, see native/differ.c

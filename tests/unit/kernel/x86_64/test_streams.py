@@ -7,11 +7,11 @@ import random
 
 import pytest
 
+from cyclescope.isa.x86_64.unmeasurable import unmeasurable
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW, STACK_TOP
 from cyclescope.kernel.x86_64.registers import ALIAS, BASE, COUNTER, NARROW_BASE, STACK
-from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.measure.plan import Planner
 from tests.support.code.decoded import FLAG_BITS, body
 from tests.support.code.flow import Access, Addresses
