@@ -389,7 +389,7 @@ class TimingBuilder:
             return ""
         if same.per_instance > min(0.9 * min(values), LEAST_LATENCY):
             return ""
-        others = [r.per_instance for r in self.streams if r.kind in (Kind.PLAIN, Kind.UNROLLED)]
+        others = [r.per_instance for r in self.streams if r.kind in (Kind.PLAIN, Kind.UNROLLED, Kind.BROKEN)]
         free = others and same.per_instance < 0.8 * min(others)
         return Idiom.ZERO if free else Idiom.BREAKING if self._is_in_a_row else ""
 

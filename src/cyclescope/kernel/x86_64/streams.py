@@ -268,7 +268,8 @@ class X86StreamBuilder:
         if len(reads) < 2 or len(classes) != 1 or any(o.fixed for o in self.form.operands if o.implicit):
             return None
         use = self._on_one_register(self.instances(1)[0], classes.pop())
-        return Stream("same register", 1, (use,) * 4, 4)
+        items = (*(self._breakers() or ()), use)  # a chain through flags would hide what the register does
+        return Stream("same register", 1, items * 4, 4)
 
     def _on_one_register(self, use: Use, cls: str) -> Use:
         """The instance with the first of its registers of a class in place of all others of that class."""

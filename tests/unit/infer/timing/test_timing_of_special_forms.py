@@ -7,7 +7,7 @@ import pytest
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
 from cyclescope.measure.record import FAILED, UNSTABLE
 from cyclescope.model.facts import HIGH, MEDIUM
-from cyclescope.remarks.timing import Cause
+from cyclescope.remarks.timing import Cause, Idiom
 from tests.support.files.records import DIV, chain, latency, stream, timing
 
 JRCXZ = "JRCXZ (Rel8)"
@@ -93,3 +93,9 @@ def test_what_cuts_the_x87_stack_for_longer_proves_nothing_of_a_chain():
     sequences = stream(8.0), stream(10.0, "broken x4", instructions=12)
     found = timing("FADD (ST0, STi)", *sequences).throughput
     assert (found.value, found.kind) == (2.0, UPPER_BOUND)
+
+
+@pytest.mark.parametrize(("same", "idiom"), [(0.8, Idiom.ZERO), (2.0, Idiom.BREAKING), (4.0, "")])
+def test_an_idiom_is_executed_where_it_takes_as_long_as_with_its_flags_cut(same, idiom):
+    records = [stream(4.0), stream(1.8, "broken x11"), stream(same, "same register")]
+    assert timing("SBB_19 (R32, R32)", *records, chain(4.0), chain(4.0, "op2", variant="swap")).idiom == idiom

@@ -276,6 +276,12 @@ def test_a_mask_that_zeroes_is_no_source_of_an_idiom(planner, table, name, asked
     assert all({one.registers[0] for one in body} == set(body[0].registers[-2:]) for body in found)
 
 
+@pytest.mark.parametrize(("name", "cut"), [("SBB_19 (R32, R32)", True), ("SUB_29 (R32, R32)", False)])
+def test_a_chain_through_flags_hides_no_idiom(planner, table, name, cut):
+    body = next(e.kernel.body for e in planner.throughput(table[name]) if e.variant == "same register")
+    assert [one.form.mnemonic for one in body] == [*["TEST"] * cut, name[:3]] * 4
+
+
 @pytest.mark.parametrize(
     ("name", "held"),
     [
