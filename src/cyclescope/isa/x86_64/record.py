@@ -21,7 +21,7 @@ from cyclescope.isa.record import (
 
 _REGISTER = (
     r"(?:[re]?(?:ax|bx|cx|dx|si|di|bp)|[re]sp|[abcd][lh]|(?:si|di|sp|bp)l|r(?:8|9|1[0-5])[dwb]?"
-    r"|[xyz]?mm\d+|rip)"
+    r"|[xyz]?mm\d+|rip|st(?=\(\d\)))"
 )
 _MNEMONICS = (
     r"^(v?p?(add|sub|mul|div|and|or|xor|sh[lr]|cmp|mov|lea|test|inc|dec|push|pop|call|ret|cmov|set|unpck|shuf)\w*"

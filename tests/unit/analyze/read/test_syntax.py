@@ -94,6 +94,7 @@ def test_syntax_is_recognised(text, syntax):
         ("add x2, x2, #104\nadd x24, x24, #6", "aarch64"),
         ("fadd s0, s0, s1", "aarch64"),
         ("push rsi\nmov sil, al", "x86-64"),
+        ("fld st(0)\nfstp st(1)", "x86-64"),  # RISC-V has FLD, too
         ("nop", "x86-64"),
     ],
 )
