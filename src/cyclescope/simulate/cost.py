@@ -179,13 +179,8 @@ class Latencies:
             return max(max(loaded) - self._load, 0.0)
         every = (cycles for pair, cycles in self._known.items() if not is_old(pair))
         only_loads = bool(self._read) and all(map(self.ends.is_loaded, self._read))
-        return max(every, default=0.0 if only_loads and not self._modifies else USUAL_LATENCY)
-
-    @cached_property
-    def _modifies(self) -> bool:
-        """Whether something is made of what is loaded before it is stored: NOT has no other pairs."""
-        memory = [op for op in self.ends.form.operands if op.is_memory]
-        return any(op.read and op.write for op in memory)
+        modifies = any(op.is_memory and op.read and op.write for op in self.ends.form.operands)  # as NOT does
+        return max(every, default=0.0 if only_loads and not modifies else USUAL_LATENCY)
 
     def between(self, source: Node, target: Node) -> float | None:
         """Cycles from a source to a target, None where it does not depend on it."""
@@ -203,6 +198,8 @@ class Latencies:
             return max(given, 0.0)
         if self.ends.is_pointer(target):
             return self._moved(source, target)
+        if source.part == "flag" and self._measured and self._told(source) == {None, 0.0}:
+            return None  # a shift keeps it if the count is 0: nothing waits for it, nor does what is stored
         if source.part == "data" and (known := self._from_address(target)) is not None:
             return known
         return self._computing_default(target) + (self._load if self.ends.is_loaded(source) else 0.0)
@@ -227,8 +224,7 @@ class Latencies:
         return next((cycles for cycles in known if cycles is not None), None)
 
     def _computing_default(self, target: Node) -> float:
-        stored = self._store if target.part == "data" else 0.0
-        return stored + (self.own if self.ends.computes else 0.0)
+        return self._store * (target.part == "data") + (self.own if self.ends.computes else 0.0)
 
     def lead(self, source: Node, targets: Sequence[Node]) -> float | None:
         """Cycles between the arrival of a source and the start of the operation that makes targets of it.
@@ -246,10 +242,12 @@ class Latencies:
         back = self._given(source, source) if source.part == "data" else None
         return back is not None and back < self._load
 
+    def _told(self, source: Node) -> set[float | None]:
+        return {self._given(source, t) for t in self.ends.targets}
+
     def _is_idle(self, source: Node) -> bool:
         """Whether nothing is made of a source, as its pairs of no cycles say."""
-        none = any(self._given(source, t) == 0 for t in self.ends.targets)
-        return none and all(self.between(source, t) is None for t in self.ends.targets)
+        return 0 in self._told(source) and all(self.between(source, t) is None for t in self.ends.targets)
 
     def _computing_of(self, target: Node) -> float:
         """The part of the latencies to a target that is computing."""

@@ -44,6 +44,20 @@ def test_what_no_pair_has_cycles_for_ends_no_chain():
     ).bounds["loop_carried"] == pytest.approx(2)
 
 
+@pytest.mark.parametrize(("cycles", "is_none"), [(0.0, True), (1.0, False)])
+def test_what_is_stored_waits_for_no_flag_that_no_result_waits_for(cycles, is_none):
+    """A shift reads flags to keep them where its count is 0: no chain through memory shows that."""
+    flags = [f"flags.{name}" for name in ("CF", "PF", "AF", "ZF", "SF", "OF")]
+    form = block("shl dword ptr [rdx], cl").instructions[0].form
+    known = {f"{flag}->flags.CF": cycles for flag in flags} | {"op1.data->op1.data": 1.0}
+    ends = Ends.of(form, known)
+    latencies = Latencies(ends, FormCost(operations=(TWO,), latencies=known), toy().core)
+    stored = next(target for target in ends.targets if target.part == "data")
+    read = [source for source in ends.sources if source.name in flags]
+    assert len(read) == len(flags)
+    assert {latencies.between(flag, stored) is None for flag in read} == {is_none}
+
+
 @pytest.mark.parametrize(("text", "expected"), [("lea rax, [rcx+rax]", 1), ("lea rax, [rax+rcx]", 2)])
 def test_a_source_that_is_needed_a_cycle_later_is_so_by_the_second_operation(text, expected):
     known = {"op2.address->op1": 2.0, "op2.index->op1": 1.0}
