@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cyclescope.analyze.read.assemblers import Tool
-from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine
+from cyclescope.analyze.read.syntax import ATT, DATA, INTEL, SourceLine
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, shortened
 from cyclescope.isa.assembly.assemble import with_sizes
 from cyclescope.isa.assembly.limits import Budget
@@ -184,7 +184,8 @@ class Attempt:
         line = self._lines[number - 1]
         if line.text.startswith(".") and line.kind != "bytes":
             self._instead[number] = ""
-            self._say(ReadAs.LEFT_OUT.of(shortened(line.text.split()[0]), self._tool.name), number)
+            if line.kind != "directive" or not DATA.match(line.text):  # but debugging information
+                self._say(ReadAs.LEFT_OUT.of(shortened(line.text.split()[0]), self._tool.name), number)
             return True
         if number in self._instead:
             return False

@@ -26,7 +26,7 @@ _CODE_DATA = re.compile(
     r"\s*\.(byte|[248]byte|short|h?word|value|long|int|d?word|insn|inst(\.[nw])?)\b[\s\dxXa-fA-F,-]*([;#].*)?$"
 )
 _PADDING = re.compile(r"\s*\.(p2align[wl]?|balign[wl]?|align|nops?|nop|rept|irpc?|rep)\b")
-_DATA = re.compile(
+DATA = re.compile(
     r"\s*\.(byte|[1248]byte|short|h?word|value|long|int|d?word|quad|octa|xword|zero|skip|space|fill|org|float|single"
     r"|double|tfloat|ascii|asciz|string\d*|u?leb128|base64|dc|dcb|ds)\b"
 )
@@ -141,7 +141,7 @@ class _Reader:
             return self._of("bytes")
         if _PADDING.match(text):
             return self._of("padding")
-        return self._of("data") if _DATA.match(text) else "directive"
+        return self._of("data") if DATA.match(text) else "directive"
 
     def _of(self, kind: str) -> str:
         if self._is_code:

@@ -256,6 +256,7 @@ def test_extensions_of_riscv_are_allowed_one_by_one():
         ("nop\n.unheard_of 5\n.unheard_of 6\n", "lines 2, 3: .unheard_of left out, "),
         ("; all of it\nnop\n", ""),
         ("\t.seh_proc f\n\tnop\n\t.cfi_endproc\n", ""),
+        ('nop\n.section .debug_loclists,"",@progbits\n.uleb128 .LVU2\n', ""),  # gcc -g
     ],
 )
 def test_what_is_left_out_is_said(text, note):
