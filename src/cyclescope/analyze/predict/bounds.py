@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -110,6 +111,14 @@ def units(costs: Iterable[PlacedCost], sure: bool = False) -> dict[str, float]:
             name = names.setdefault(known, placed.form.id) if known else placed.form.id
             used[name] = used.get(name, 0.0) + placed.alone
     return used
+
+
+def microcode(costs: Iterable[PlacedCost], core: Core) -> float:
+    """Cycles in which instructions come from microcode, each for itself: those of its slots, and one to begin
+    or to end. Slots of others may come in that cycle, another instruction from microcode does not.
+    """
+    alone = [one for one in costs if one.cost.microcoded and round(one.alone) > 1]
+    return sum([min(one.alone, math.ceil(one.slots / core.width) + 1.0) for one in alone])
 
 
 def one_unit(costs: Iterable[PlacedCost]) -> float:

@@ -93,6 +93,8 @@ EFFECTS = (
            needs=traits.KEEPS_BUSY, parts=lambda s: bounds.resources(s.costs, s.machine)),
     Effect(name=UNITS, words="units without a port", data=Data.THROUGHPUT, assumed=True,
            needs=traits.IS_SLOW_ALONE, parts=lambda s: bounds.units(s.costs)),
+    Effect(name="microcode", words="instructions from microcode", data=Data.THROUGHPUT, assumed=True,
+           needs=traits.IS_SLOW_ALONE, cycles=lambda s: bounds.microcode(s.costs, s.machine.core)),
     Effect(name=LINES_OF_CODE, words="lines of its code", data=Data.NONE, assumed=True,
            cycles=lambda s: bounds.code_lines(s.block, s.costs, s.behaviour.lines)),
     Effect(name="locked", words="locked instructions", data=Data.LATENCY, assumed=True,
