@@ -99,7 +99,7 @@ void ask(struct run *r, int64_t slot, int32_t o)
 {
     int64_t age = operations_of(r, slot)[o].age;
     if (r->core->blur)
-        age += (int64_t)((any_number(age % SPREAD * PATTERN + r->now % PATTERN) >> 32) % (uint64_t)(r->core->blur + 1));
+        age += (uint32_t)(any_number(age % SPREAD * PATTERN + r->now % PATTERN) >> 32) % (uint32_t)(r->core->blur + 1);
     ask_as(r, slot, o, age);
 }
 

@@ -54,6 +54,7 @@ struct link {
 struct instruction {
     const struct template *form;
     uint32_t live; /* targets that something reads, and the first: the set that is followed */
+    int32_t lives; /* how many these are */
     int32_t first_link, links, first_operation;
 };
 

@@ -309,7 +309,8 @@ static void start_all(struct run *r, const struct match *m)
 /* As many operations as possible, the oldest of them: a class that finds no port finds none later. */
 static int issue_ideal(struct run *r)
 {
-    struct match m = {free_ports(r), 0, {0}, {0}};
+    struct match m; /* the keys of what is taken are set when it is */
+    m.free = free_ports(r), m.taken = 0;
     uint64_t masks[MOST_OPERATIONS];
     int32_t classes[MOST_OPERATIONS], alive = 0, started = 0;
     for (int32_t c = 0; c < r->p->class_count; c++)

@@ -4,28 +4,33 @@
  * waits for any of its ports, or is dealt to one: then every cycle of dispatch gives such operations the ports of the
  * leading part first, then the others, and only then goes on where it stopped. */
 #include "run.h"
-#include <string.h>
 
 #define CROWDED 4 /* cycles of dispatch: a cluster in which as many more operations wait than in another gets none */
+
+/* A part gets the less of what is dispatched the more operations wait in it. */
+void count_shares(struct run *r)
+{
+    int64_t every = 0, count = r->core->clusters;
+    r->counted_at = r->now;
+    r->shares = 0;
+    for (int32_t n = 0; n < count; n++)
+        every += r->within[n];
+    for (int32_t n = 0; n < count; n++) {
+        int64_t less = 2 * (every - count * r->within[n]) + count * CROWDED * r->core->width / ONE;
+        r->shares += r->share[n] = less > 0 ? less : 0;
+    }
+}
 
 /* Any of the parts, the less often the more operations waited in it when the cycle began: what is dispatched in the
  * cycle is not counted yet. */
 static int32_t any_cluster(struct run *r, int64_t number)
 {
-    int64_t every = 0, sum = 0, count = r->core->clusters, share[CLUSTERS];
     if (r->counted_at != r->now)
-        memcpy(r->within_before, r->within, sizeof r->within);
-    r->counted_at = r->now;
-    for (int32_t n = 0; n < count; n++)
-        every += r->within_before[n];
-    for (int32_t n = 0; n < count; n++) {
-        int64_t less = 2 * (every - count * r->within_before[n]) + count * CROWDED * r->core->width / ONE;
-        sum += share[n] = less > 0 ? less : 0;
-    }
-    int64_t chance = (int64_t)((any_number(number) >> 32) % (uint64_t)sum);
+        count_shares(r);
+    int64_t chance = (int64_t)((any_number(number) >> 32) % (uint64_t)r->shares);
     int32_t cluster = 0;
-    while (chance >= share[cluster])
-        chance -= share[cluster++];
+    while (chance >= r->share[cluster])
+        chance -= r->share[cluster++];
     return cluster;
 }
 

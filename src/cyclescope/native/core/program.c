@@ -39,6 +39,7 @@ static int add_link(struct program *p, struct instruction *i, struct link link, 
         *room *= 2;
     }
     p->links[p->link_count++] = link;
+    p->body[link.producer].lives += !(p->body[link.producer].live >> link.target & 1);
     p->body[link.producer].live |= 1u << link.target;
     i->links++;
     return 0;
@@ -59,7 +60,7 @@ static int read_body(struct program *p, const struct core *core, const int32_t *
             if (words[at + i] < -accesses)
                 return FAILED_INPUT;
         readers[p->count] = (struct reader){words + at, words + at + t->sources};
-        p->body[p->count++] = (struct instruction){t, t->targets > 0, 0, 0, p->operations};
+        p->body[p->count++] = (struct instruction){t, t->targets > 0, t->targets > 0, 0, 0, p->operations};
         p->operations += t->operations;
         p->most_sources = larger(p->most_sources, t->sources);
         p->most_targets = larger(p->most_targets, t->targets);

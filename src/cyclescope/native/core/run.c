@@ -72,16 +72,11 @@ static int allocate(struct run *r, const struct template *form)
     return 1;
 }
 
-static int32_t live_count(const struct run *r)
-{
-    return __builtin_popcount(r->p->body[r->position].live);
-}
-
 static void enter(struct run *r, const struct template *form)
 {
     int64_t sequence = r->tail++;
     *instance_of(r, sequence) =
-        (struct instance){r->position, form->operations + live_count(r), r->now, r->now * ONE};
+        (struct instance){r->position, form->operations + r->p->body[r->position].lives, r->now, r->now * ONE};
     if (r->trace && sequence < r->trace->iterations * r->p->count) {
         int64_t *row = &r->trace->instructions[INSTRUCTION_ROW * sequence];
         row[0] = r->now;
@@ -327,8 +322,8 @@ static int allocate_all(struct run *r, size_t ring)
 static void set_up(struct run *r)
 {
     const struct core *core = r->core;
-    r->remaining = NONE;
-    r->refused_at = NONE;
+    r->remaining = r->refused_at = NONE;
+    count_shares(r);
     for (int32_t i = 0; i < WHEEL; i++)
         r->wheel[i] = r->hoping_later[i] = NONE;
     memset(r->turn, PORTS - 1, sizeof r->turn);

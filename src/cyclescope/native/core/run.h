@@ -71,7 +71,8 @@ struct run {
     int32_t queue_of[PORTS];
     uint8_t turn[MOST_OPERATIONS]; /* round robin: the last port by class */
     int32_t before[PORTS];         /* grouped: operations that waited when the cycle began */
-    int32_t within[CLUSTERS], within_before[CLUSTERS]; /* operations that wait in a cluster, and did then */
+    int32_t within[CLUSTERS];          /* operations that wait in a cluster */
+    int64_t share[CLUSTERS], shares;   /* of operations, by what waited when a cycle of dispatch began; all of them */
     int64_t counted_at;
     int32_t used[PORTS];           /* the same: operations that were bound in this cycle */
     int64_t grouped_at;
@@ -168,6 +169,7 @@ int32_t in_turn(struct run *r, uint64_t ports, int32_t class);
 int is_brought(const struct run *r, int32_t number);
 
 /* parts.c: ports in parts */
+void count_shares(struct run *r);
 int32_t class_of(struct run *r, int32_t at);
 void take_back(struct run *r, int32_t at);
 int64_t age_of(struct run *r, int32_t class);
