@@ -203,3 +203,30 @@ def has_old(pairs: Iterable[str]) -> bool:
 def is_old(name: str) -> bool:
     """Whether a node's name, or that of a pair, begins with what a register held before."""
     return name.partition("->")[0].endswith(f".{OLD}")
+
+
+def pairs_by_form(isa: str, names: Iterable[str]) -> dict[str, set[str]]:
+    """The names of all pairs of those forms that the table knows."""
+    from cyclescope.isa.table import load_table  # tables are slow to import
+
+    table = load_table(isa)
+    by_kind: dict[object, set[str]] = {}
+    found: dict[str, set[str]] = {}
+    for name in names:
+        plain, at, _ = name.partition("@")
+        both = (name, plain) if at else (name,)  # under a VTYPE, a form may have the pairs of the plain one
+        for one in both:
+            kind = table.kind(one)
+            if kind is None:
+                continue
+            if kind not in by_kind:
+                by_kind[kind] = _pair_names(table[one])
+            found[name] = found[name] | by_kind[kind] if name in found else by_kind[kind]
+    return found
+
+
+def _pair_names(form: InstructionForm) -> set[str]:
+    made = targets(form)
+    ends = [(source, target) for source in sources(form) for target in made]
+    ends += [(pair.source, pair.target) for pair in overwritten(form)]
+    return {f"{source.name}->{target.name}" for source, target in ends}

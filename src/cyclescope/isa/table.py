@@ -88,6 +88,14 @@ class Table:
             return self._variant(form_id) if "@" in form_id else None
         return self.forms[number]
 
+    def kind(self, form_id: str) -> object | None:
+        """What decides which pairs of sources and targets a form has; None for one that is not there."""
+        number = self._by_id.get(form_id)
+        if number is not None and isinstance(self.forms, _FormsWhenAsked):
+            return self.forms.kind(number)
+        form = self.get(form_id)
+        return None if form is None else (form.signature, form.flags_read, form.flags_written)
+
     def of_code(self, code: str) -> list[InstructionForm]:
         """The forms that one of iced-x86's codes stands for."""
         return [self.forms[number] for number in self._by_code.get(code, ())]
@@ -209,6 +217,11 @@ class _Encodings:
             found.modrm,
         )
 
+    def kind(self, form: _RawForm) -> tuple[int, bool] | None:
+        """Where registers and addresses are in the encoding of a form, None where it has none."""
+        found = self._read(form.encoding)
+        return None if found is None else (found.layout, found.modrm >= 0)
+
     def _slots_of(self, layout: int, rules: _Rules) -> tuple[tuple[Slot, ...], _Scatter]:
         slots, scatter = _layout(self._raw.layouts[layout])
         return slots, _guarded(slots, scatter, rules)
@@ -221,7 +234,7 @@ class _FormsWhenAsked(Sequence[InstructionForm]):
         self._raw = raw
         self._operands = cache(lambda number: _operands(raw.signatures[number]))
         self._attributes = [frozenset(a) for a in raw.attributes]
-        self._encoding_of = _Encodings(raw).of
+        self._encodings = _Encodings(raw)
         self._made: list[InstructionForm | None] = [None] * len(raw.forms)
 
     @property
@@ -238,6 +251,11 @@ class _FormsWhenAsked(Sequence[InstructionForm]):
     def codes(self) -> list[str]:
         """What iced-x86 calls each, without making any."""
         return [form.names[-1] for form in self._raw.forms]
+
+    def kind(self, number: int) -> object:
+        """What decides which pairs of sources and targets a form has, without making it."""
+        form = self._raw.forms[number]
+        return form.signature, form.flags[:2], self._encodings.kind(form)
 
     def __len__(self) -> int:
         return len(self._made)
@@ -271,7 +289,7 @@ class _FormsWhenAsked(Sequence[InstructionForm]):
             self._attributes[raw.attributes],
             raw.element,
             *raw.names,
-            partial(self._encoding_of, raw),
+            partial(self._encodings.of, raw),
             raw.signature,
             isa=self._raw.isa,
         )

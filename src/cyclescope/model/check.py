@@ -10,10 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from cyclescope.errors import CyclescopeError
-from cyclescope.isa.dataflow import overwritten, sources, targets
-from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.dataflow import pairs_by_form
 from cyclescope.isa.registry import isa_names
-from cyclescope.isa.table import load_table
 from cyclescope.model import limits
 from cyclescope.model.limits import Range
 from cyclescope.model.machine import (
@@ -250,7 +248,7 @@ def _listed(ports: Iterable[int]) -> str:
 
 
 def _forms_problems(model: MachineModel) -> Iterator[str]:
-    known = _pairs_by_form(model)
+    known = pairs_by_form(model.isa, model.forms) if model.isa in isa_names() else None
     every = [op.ports for cost in model.forms.values() for op in cost.operations or ()]
     if len(every) > limits.ALL_OPERATIONS:
         yield f"forms: {len(every)} operations together, more than {limits.ALL_OPERATIONS}"
@@ -258,6 +256,8 @@ def _forms_problems(model: MachineModel) -> Iterator[str]:
     sets = set(every)
     if len(sets) > limits.PORT_SETS:
         yield f"forms: {len(sets)} different sets of ports in operations, more than {limits.PORT_SETS}"
+    if known is not None and limits.no_form_is_wrong(model, known):
+        return
     for form, cost in model.forms.items():
         place = f"forms: {shown(form)}"
         if known is not None and form not in known:
@@ -365,35 +365,3 @@ def _word_problems(place: str, cost: FormCost) -> Iterator[str]:
     yield from _text_problems(f"{place}: note", cost.note)
     for other in cost.alternatives:
         yield from _text_problems(f"{place}: alternatives", other)
-
-
-def _pairs_by_form(model: MachineModel) -> dict[str, set[str]] | None:
-    """Pairs of the forms that the table knows; None where there is no table."""
-    if model.isa not in isa_names():
-        return None
-    table = load_table(model.isa)
-    by_signature: dict[object, set[str]] = {}
-
-    def pairs(name: str) -> set[str]:
-        form = table.get(name)
-        if form is None:
-            return set()
-        known = by_signature.setdefault(_key(form), set())
-        if not known:
-            known |= {f"{s.name}->{t.name}" for s in sources(form) for t in targets(form)}
-            known |= {f"{pair.source.name}->{pair.target.name}" for pair in overwritten(form)}
-        return known
-
-    found = {}
-    for name in model.forms:
-        plain, at, _ = name.partition("@")
-        form = table.get(plain) or table.get(name)
-        if form is not None:  # under a VTYPE, a form may have the pairs of the plain one
-            found[name] = pairs(name) | pairs(plain) if at else pairs(name)
-    return found
-
-
-def _key(form: InstructionForm) -> object:
-    """Forms with equal keys have equal pairs."""
-    slots = () if form.encoding is None else (form.encoding.slots, form.encoding.modrm >= 0)
-    return form.signature, form.flags_read, form.flags_written, slots

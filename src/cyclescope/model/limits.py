@@ -5,7 +5,13 @@ The comment at each says the most that the models extracted from LLVM 22 have.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING
+
 import msgspec
+
+if TYPE_CHECKING:
+    from cyclescope.model.machine import FormCost, MachineModel, Operation
 
 FILE_BYTES = 24 << 20  # of JSON; 5.4 MB, measured ones 8 MB. In memory it is up to twenty times that
 UNPACKING_BYTES = 128 << 20  # memory for a compressed file; `xz -9` asks for 65 MiB
@@ -51,3 +57,58 @@ ENTRIES = Range(0, 1 << 20)  # of other buffers; as many has one without a limit
 CAPACITY = Range(1e-3, 1e3)  # cycles per cycle that a shared resource offers
 WORK = Range(1e-6, 1e9)  # units of work in an iteration
 DATABASE = b"SQLite format 3\x00"  # a file that begins so is a store of measurements, and no model
+
+
+# --- forms, of which there are many, and mostly nothing is wrong ---------------------------------------
+
+
+def no_form_is_wrong(model: MachineModel, pairs: Mapping[str, Set[str]]) -> bool:
+    """Whether the check of single forms would find nothing; `pairs` are those that each may have."""
+    costs = list(model.forms.values())
+    known = ((pairs.get(name), cost) for name, cost in model.forms.items())
+    return (
+        all(own is not None and _has_pairs(own, cost) for own, cost in known)
+        and _is_sound_work([op for cost in costs for op in cost.operations or ()], len(model.ports))
+        and all(len(cost.operations or ()) <= OPERATIONS for cost in costs)
+        and model.resources.keys() >= {name for cost in costs for name in cost.resources}
+        and {cost.idiom for cost in costs} <= {"", "zero", "breaking"}
+        and _are_short({cost.confidence for cost in costs}, NAME)
+        and _are_short({text for cost in costs for text in (cost.note, *cost.alternatives)}, TEXT)
+        and _are_in_range(costs)
+    )
+
+
+def _has_pairs(known: Set[str], cost: FormCost) -> bool:
+    return known >= cost.latencies.keys() and known >= cost.ranges.keys() and known >= cost.with_room.keys()
+
+
+def _is_sound_work(work: list[Operation], ports: int) -> bool:
+    sets, there = {op.ports for op in work}, range(ports)
+    return (
+        all(0 < len(some) == len(set(some)) and set(some).issubset(there) for some in sets)
+        and all(map(BUSY.has, {n for op in work for n in (op.count, op.cycles)}))
+        and all(map(BUSY.has, {op.count * op.cycles for op in work}))
+    )
+
+
+def _are_short(texts: set[str], most: int) -> bool:
+    return all(len(text) <= most and text.isprintable() for text in texts)
+
+
+def _are_in_range(costs: list[FormCost]) -> bool:
+    cycles = {n for cost in costs for by in (cost.latencies, cost.resources) for n in by.values()}
+    ends = {both for cost in costs for both in cost.ranges.values()}
+    slots = {n for cost in costs for n in (cost.slots, *(cost.slot_range or ())) if n is not None}
+    busy = {
+        n for cost in costs for n in (
+            cost.throughput, cost.throughput_most, cost.indexed_throughput, cost.throughput_error or None
+        ) if n is not None
+    }  # fmt: skip
+    room = [(n, cost.latencies.get(pair, 0)) for cost in costs for pair, n in cost.with_room.items()]
+    return (
+        all(map(CYCLES.has, cycles))
+        and all(CYCLES.least <= least <= most <= CYCLES.most for least, most in ends)
+        and all(map(SLOTS.has, slots))
+        and all(map(BUSY.has, busy))
+        and all(CYCLES.least <= n <= most for n, most in room)
+    )

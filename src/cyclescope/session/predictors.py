@@ -26,7 +26,6 @@ from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.facts import SCHEDULER
 from cyclescope.model.machine import MachineModel
-from cyclescope.probe.catalogue import NEEDED
 from cyclescope.remarks.blocks import Unpredicted
 from cyclescope.session.blocks import decoded, placed
 from cyclescope.session.machines import stand_in_for, vendor_of
@@ -87,6 +86,8 @@ def ablated(names: Sequence[str], machine: MachineModel) -> list[AblatedPredicto
 
     Raises UsageError for a machine that no probe was asked about.
     """
+    from cyclescope.probe.catalogue import NEEDED  # slow to import
+
     asked = {fact.probe for fact in machine.facts}
     own = [name for name in names if name in (ANALYTIC, SIMULATED)]
     found = [

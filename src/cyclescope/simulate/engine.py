@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
 from itertools import accumulate, pairwise
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.errors import BackendUnavailable, UsageError
-from cyclescope.model.machine import BINDINGS, IDEAL
+from cyclescope.model.machine import BINDINGS, IDEAL, Core, Scheduler, Writeback
 
 PARTS_OF_ONE = 1024  # parts of a cycle, parts of a slot
 MOST_PORTS = QUEUES = 64
@@ -114,6 +114,31 @@ class Layout(msgspec.Struct, frozen=True):
             words += [_signed(ports), entries]
         words += map(_signed, self.clusters)
         return array("q", words)
+
+
+def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
+    """The engine's core for a machine; sizes that the model does not know are no limit."""
+    writeback = core.writeback or Writeback(())
+    own = [Scheduler("", (port,), writeback.entries) for port in writeback.ports]
+    queues = tuple(
+        (_set(s.ports), s.entries)
+        for s in sorted((*own, *core.schedulers), key=lambda s: len(s.ports))
+        if s.entries and s.ports
+    )
+    return Layout(
+        core.width, max(ports, 1), core.reorder_buffer or WINDOW, core.load_buffer or UNLIMITED,
+        core.store_buffer or UNLIMITED, core.in_order, policy, queues[:MOST_PORTS],
+        _set(core.wakeup.ports) if core.wakeup else 0,
+        tuple(map(_set, core.wakeup.clusters)) if core.wakeup else (), _set(core.single),
+        _set(writeback.ports), -1 if writeback.entries else writeback.patience, core.ahead,
+        _set(core.rotating), core.wakeup.blur if core.wakeup else 0,
+        _set(core.wakeup.ports) if core.wakeup and core.wakeup.one_result else 0,
+        _set(core.wakeup.leading) if core.wakeup else 0,
+    )  # fmt: skip
+
+
+def _set(ports: Iterable[int]) -> int:
+    return sum(1 << port for port in set(ports))
 
 
 class Work(msgspec.Struct, frozen=True):

@@ -23,19 +23,9 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.model.behaviour.passing import work_of
-from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel, Scheduler, Writeback
+from cyclescope.model.machine import EXTRACTED, IDEAL, FormCost, MachineModel
 from cyclescope.simulate.cost import Ends, cost_of, spread, template
-from cyclescope.simulate.engine import (
-    MOST_PORTS,
-    UNLIMITED,
-    WINDOW,
-    Body,
-    Engine,
-    Layout,
-    Steady,
-    Template,
-    Trace,
-)
+from cyclescope.simulate.engine import Body, Engine, Steady, Template, Trace, layout_of
 from cyclescope.simulate.fixed_width import FixedWidth, OperandValues
 from cyclescope.simulate.front_end import FEATURELESS, FrontEnd
 from cyclescope.simulate.passing import WAITING, PassedAccess, Passing
@@ -265,31 +255,6 @@ class Simulator:
         if kind in _FILES:
             return _FILES[kind] + number
         return _OTHERS + self._others.setdefault((op.cls, number), len(self._others))
-
-
-def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
-    """The engine's core for a machine; sizes that the model does not know are no limit."""
-    writeback = core.writeback or Writeback(())
-    own = [Scheduler("", (port,), writeback.entries) for port in writeback.ports]
-    queues = tuple(
-        (_set(s.ports), s.entries)
-        for s in sorted((*own, *core.schedulers), key=lambda s: len(s.ports))
-        if s.entries and s.ports
-    )
-    return Layout(
-        core.width, max(ports, 1), core.reorder_buffer or WINDOW, core.load_buffer or UNLIMITED,
-        core.store_buffer or UNLIMITED, core.in_order, policy, queues[:MOST_PORTS],
-        _set(core.wakeup.ports) if core.wakeup else 0,
-        tuple(map(_set, core.wakeup.clusters)) if core.wakeup else (), _set(core.single),
-        _set(writeback.ports), -1 if writeback.entries else writeback.patience, core.ahead,
-        _set(core.rotating), core.wakeup.blur if core.wakeup else 0,
-        _set(core.wakeup.ports) if core.wakeup and core.wakeup.one_result else 0,
-        _set(core.wakeup.leading) if core.wakeup else 0,
-    )  # fmt: skip
-
-
-def _set(ports: Iterable[int]) -> int:
-    return sum(1 << port for port in set(ports))
 
 
 def register_of(instruction: Instruction, position: int) -> tuple[str, int]:

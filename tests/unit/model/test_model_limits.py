@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.isa.dataflow import pairs_by_form
 from cyclescope.model.check import ModelError, checked, problems
 from cyclescope.model.library import shipped, sound
-from cyclescope.model.limits import CLUSTERS
+from cyclescope.model.limits import CLUSTERS, no_form_is_wrong
 from cyclescope.model.machine import (
     DRAWN,
     IDEAL,
@@ -133,6 +134,13 @@ def test_all_operations_together_have_a_limit():
 def test_machines_with_another_core_s_model_are_sound(name):
     assert shipped(name).borrowed
     assert not list(problems(shipped(name)))
+
+
+def test_of_sound_models_no_form_is_looked_at_alone():
+    made = shipped("znver4")
+    pairs = pairs_by_form(made.isa, made.forms)
+    assert no_form_is_wrong(made, pairs)
+    assert not no_form_is_wrong(made, {**pairs, ADD: pairs[ADD] - {PAIR}})
 
 
 def test_files_beyond_the_limit_are_not_read(tmp_path):

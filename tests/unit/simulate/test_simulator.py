@@ -8,8 +8,8 @@ from cyclescope.errors import UnsupportedInstruction
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import STACK_TOP, MachineState
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance, Scheduler
-from cyclescope.simulate.engine import UNLIMITED, WINDOW
-from cyclescope.simulate.simulator import Simulator, layout_of, path
+from cyclescope.simulate.engine import UNLIMITED, WINDOW, layout_of
+from cyclescope.simulate.simulator import Simulator, path
 
 ANY = (Operation((0, 1, 2, 3)),)
 LOAD, STORE = (Operation((4,)),), (Operation((4,)), Operation((5,)))

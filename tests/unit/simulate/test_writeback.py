@@ -9,8 +9,7 @@ from cyclescope.model.machine import EVENLY, IDEAL, Core, FormCost, Operation, S
 from cyclescope.model.ports import port_set
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.cost import template
-from cyclescope.simulate.engine import Engine, Layout, Template
-from cyclescope.simulate.simulator import layout_of
+from cyclescope.simulate.engine import Engine, Layout, Template, layout_of
 from cyclescope.simulate.units import BROUGHT, Units, result_of, usual_results
 from tests.support.made.cores import loop, work
 

@@ -17,7 +17,16 @@ from cyclescope.isa.dataflow import Node
 from cyclescope.model.machine import EXTRACTED
 from cyclescope.model.ports import holding, resource_ports
 from cyclescope.simulate.cost import template
-from cyclescope.simulate.engine import MOST_PORTS, MOST_TARGETS, Body, Engine, Steady, Template, Work
+from cyclescope.simulate.engine import (
+    MOST_PORTS,
+    MOST_TARGETS,
+    Body,
+    Engine,
+    Steady,
+    Template,
+    Work,
+    layout_of,
+)
 
 _NOWHERE = 0  # a location that nothing writes
 _MOST_CYCLES = 1e8  # of a simulation; the slowest vectors of in-order cores, 4000 times, take 2e7
@@ -31,8 +40,6 @@ class Simulation:
     """
 
     def __init__(self, costs: PlacedCosts, policy: str) -> None:
-        from cyclescope.simulate.simulator import layout_of  # slow to import
-
         machine = costs.machine
         self._costs = costs
         core = msgspec.structs.replace(machine.core, load_latency=costs.load, forward_latency=costs.forward)
