@@ -18,11 +18,11 @@ import msgspec
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
+from cyclescope.isa.x86_64.unmeasurable import unmeasurable
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG, Kernel, kernel_of
 from cyclescope.kernel.state import DEFAULT_MXCSR, VECTOR_EVEX512, VECTOR_VEX128, VECTOR_VEX256
 from cyclescope.kernel.x86_64.registers import BASE
-from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.kernel.x86_64.values import immediates, is_division, vector_level
 from cyclescope.measure.bench import default_state
 from cyclescope.model.machine import FormCost, MachineModel

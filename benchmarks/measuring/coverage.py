@@ -1,7 +1,7 @@
 """What a full run covers: forms tried and executed, throughputs, operand pairs, and the reasons of the rest.
 
 Left out of the forms that the CPU executes are those that user space cannot measure; the rule is the
-product's own, `cyclescope.kernel.x86_64.special.unmeasurable` (system instructions, processor state, far
+product's own, `cyclescope.isa.x86_64.unmeasurable` (system instructions, processor state, far
 control flow), and every form it names is counted here with its reason. A form that faults in another
 way than as an illegal instruction is one the CPU executes: unless the rule names it, it counts as
 executed and as not measured.
@@ -24,7 +24,7 @@ from cyclescope.backend.base import without_address
 from cyclescope.infer.timing.results import INTERVAL, UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.x86_64.special import unmeasurable
+from cyclescope.isa.x86_64.unmeasurable import unmeasurable
 
 _NUMBER = re.compile(r"-?\d+\.\d+")
 WIDE = 0.5  # cycles
