@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -36,6 +37,12 @@ def dispatch_cycles(
     """
     if not whole or (max(slots, default=0.0) <= 1 and not any(spare)):
         return sum(slots) / width
+    return _in_whole(tuple(slots), width, tuple(spare))
+
+
+@lru_cache(4096)  # slots of blocks in order, of which half come again
+def _in_whole(slots: tuple[float, ...], width: float, spare: tuple[float, ...]) -> float:
+    """The same where the slots of an instruction are in one cycle."""
     both = zip_longest(slots, spare, fillvalue=0.0)
     needed = [min(number + more, width) if number else 0.0 for number, more in both]
     used, ends, known = 0.0, [0.0], {0.0: 0}

@@ -118,13 +118,21 @@ def halves_throughput(operations: Sequence[Operation], halves: Halves, rounded: 
     """
     second, both = {*halves.second}, {*halves.both}
     some = [
-        ({*op.ports} <= second, op.cycles)
+        (second.issuperset(op.ports), op.cycles)
         for op in operations if both.issuperset(op.ports) for _ in range(round(op.count))
     ]  # fmt: skip
-    astray = [halves.astray] * len(some)
+    return _to_and_fro(tuple(some), len(halves.first), len(second), halves.astray, rounded)
+
+
+@lru_cache(4096)  # loads and stores of blocks in order, of which there are few
+def _to_and_fro(
+    some: tuple[tuple[bool, float], ...], first: int, second: int, usual: float, rounded: float | None
+) -> float:
+    """The same of operations by whether they need the second set, and their cycles."""
+    astray = [usual] * len(some)
     for n in range(len(some) if rounded is not None else 0):
         before = next((many for many in range(len(some)) if not some[n - 1 - many][0]), 0)
-        if before and before % len(second) == 0:
+        if before and before % second == 0:
             astray[n] = rounded or 0.0
     at, slope = 0.0, 1.0  # how likely the second set is: so much, and so much of that before the first
     for (own, _), share in zip(some, astray, strict=True):
@@ -134,7 +142,7 @@ def halves_throughput(operations: Sequence[Operation], halves: Halves, rounded: 
         likely = _other(likely, own, share)
         busy[0] += cycles * (1 - likely)
         busy[1] += cycles * likely
-    return max(busy[0] / len(halves.first), busy[1] / len(halves.second))
+    return max(busy[0] / first, busy[1] / second)
 
 
 def _other(likely: float, own: bool, astray: float) -> float:

@@ -132,7 +132,9 @@ class Graph(msgspec.Struct, frozen=True, dict=True):
     def chains(self) -> Chains | None:
         """What compiled code says of the graph, None where Python has to look."""
         early = self.behaviour.early
-        waits = [(early.get(p.form.mnemonic, 0.0), self.is_early(p)) for p in self.costs] if early else ()
+        late = [early.get(p.form.mnemonic, 0.0) for p in self.costs] if early else []
+        both = zip(late, self.costs, strict=True)
+        waits = [(cycles, self.is_early(p)) for cycles, p in both] if any(late) else ()
         return chains(self.costs, self.places, self.passed(), waits, self.behaviour.stack_update)
 
     def is_early(self, placed: PlacedCost) -> bool:
