@@ -21,6 +21,7 @@ _LAZY = {
     "predict": "cyclescope.session.predict",
     "Prediction": "cyclescope.analyze.predict.prediction",
     "Predictor": "cyclescope.analyze.predict.predictor",
+    "UnknownInstructions": "cyclescope.analyze.predict.predictor",
     "NativeBackend": "cyclescope.backend.native",
     "region": "cyclescope.backend.region",
     "Region": "cyclescope.backend.region",

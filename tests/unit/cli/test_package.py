@@ -6,6 +6,8 @@ import subprocess
 import sys
 from importlib.resources import files
 
+import pytest
+
 import cyclescope as library
 from tests.support.programs.processes import environment
 
@@ -22,6 +24,11 @@ def test_names_are_listed_before_they_are_used():
 
 def test_all_names_can_be_used():
     assert all(getattr(library, name) for name in library.__all__)
+
+
+def test_a_script_can_catch_what_a_prediction_raises():
+    with pytest.raises(library.UnknownInstructions):
+        library.predict("vfmadd231sd xmm2, xmm3, xmm5", "atom")
 
 
 def test_type_checkers_are_told_that_there_are_types():
