@@ -111,6 +111,7 @@ class Usage(Meaning):
     UNSEEN = "a micro-operation for any of as many ports as the front end has slots would not show"
     FEWER = "one of its micro-operations may have fewer ports than the class that it is of"
     NEVER_COUNTED = "it was never counted on {}"
+    AS_COUNTED = "no class has just these ports, on which it was counted: {}"
     REFUTED = "refuted by {} of {} fresh mixes: {} take {:.2f} cycles, {:.2f} by their ports"
     AS_KEPT = "{}"  # what a store keeps of fresh mixes that refuted it
     DOUBTED_KIND = "fresh mixes of forms of its kind hold too seldom for more confidence"

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 import msgspec
 
+from cyclescope.infer.likelihood.explaining import UsageCandidate
 from cyclescope.infer.likelihood.noise import Look, Tail, alike
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import Explanation, Ports, Told, explanations, most_needed
@@ -95,8 +97,8 @@ class Counters:
     def _used(self) -> dict[str, frozenset[str]]:
         found: dict[str, set[str]] = {}
         for r in self._records:
-            if r.quantity in (ALONE, PORTS):
-                own, _ = self.filled.get(r.source, (frozenset(), 0.0))
+            own, _ = self.filled.get(r.source, (frozenset(), 0.0))
+            if r.quantity == ALONE or (r.quantity == PORTS and own):  # else others are counted with it
                 some = [ports for place, ports in self._events if r.counters[place] > _SEEN * INSTANCES]
                 found.setdefault(r.form, set()).update(*[ports for ports in some if not ports <= own])
         return {form: frozenset(ports) for form, ports in found.items()}
@@ -196,7 +198,45 @@ class CountedJudge:
             total, per_slot = self._counters.total(form.id, ports), self.facts.per_slot(form)
             least = _least(some, group)
             found.append(solver.candidates(least, throughput, groups.expected(form), total, per_slot, {}))
-        return explanations(found, Told(throughput, None, groups.accesses(form), groups.memory))
+        told = Told(throughput, None, groups.accesses(form), groups.memory)
+        return [self._counted(form, some, throughput) for some in explanations(found, told)]
+
+    def _counted(self, form: InstructionForm, some: Explanation, throughput: float) -> Explanation:
+        """An explanation with a micro-operation more where one was counted on ports that none of its own has,
+        and without ports on which nothing was counted where the form is as slow as the others allow.
+        """
+        if not some.complete:
+            return some
+        most, found = most_needed(throughput), list(some.operations)
+        more = self._one_more(form.id, found)
+        if more and port_throughput([*found, *more]) <= most:
+            some = msgspec.structs.replace(some, parts=(*some.parts, UsageCandidate(more, 0.0, 0.0)))
+            found += more
+        for place, op in enumerate(found):
+            _, fewer = self._fewer(form.id, op)
+            known = [*found[:place], fewer, *found[place + 1 :]]
+            if port_throughput(found) < port_throughput(known) <= most:
+                found = known
+        rest = iter(found)
+        parts = [(part, tuple(islice(rest, len(part.operations or ())))) for part in some.parts]
+        replaced = tuple(msgspec.structs.replace(part, operations=own) for part, own in parts)
+        return msgspec.structs.replace(some, parts=replaced)
+
+    def _one_more(self, form: str, found: Sequence[Operation]) -> tuple[Operation, ...]:
+        """What is counted beside some, if it is one micro-operation, and on ports that none of them has."""
+        every = range(self.structure.ports)
+        free = set(every).difference(*(op.ports for op in found))
+        more = (self._counters.total(form, every) or 0.0) - sum(op.count for op in found)
+        beside = self._counters.total(form, free) or 0.0
+        alone = abs(more - 1) <= _MORE and abs(beside - more) <= _MORE
+        ports = free.difference(self._counters.unused(form, free))
+        return (Operation(tuple(sorted(ports)), 1.0),) if alone and ports else ()
+
+    def _fewer(self, form: str, op: Operation) -> tuple[tuple[int, ...], Operation]:
+        """Ports of a micro-operation on which a form was never counted, and it with the others, if any."""
+        unused = self._counters.unused(form, op.ports)
+        fewer = tuple(p for p in op.ports if p not in unused)
+        return unused, msgspec.structs.replace(op, ports=fewer or op.ports)
 
     def stalls(self, microcoded: bool) -> Remark:
         """Nothing that counts would show."""
@@ -221,13 +261,15 @@ class CountedJudge:
         """What speaks against a usage that fits all counts, and the confidence that it leaves."""
         if runs_slower(known, slots, self.facts.front_end.width, throughput, turns):
             yield Usage.SLOWER.of(), MEDIUM
+        classes = set(self.structure.sets.values())
         for op in known:
-            unused = self._counters.unused(form.id, op.ports)
-            fewer = msgspec.structs.replace(op, ports=tuple(p for p in op.ports if p not in unused))
+            unused, fewer = self._fewer(form.id, op)
             rest = [other for other in known if other is not op]
             suffices = not throughput or port_throughput([*rest, fewer]) <= most_needed(throughput)
-            if unused and fewer.ports and suffices:
+            if fewer.ports != op.ports and suffices:
                 yield Usage.NEVER_COUNTED.of(", ".join(self.names[p] for p in unused)), MEDIUM
+            if op.ports not in classes:
+                yield Usage.AS_COUNTED.of(", ".join(self.names[p] for p in op.ports)), MEDIUM
 
 
 def _least(looks: Mapping[str, Sequence[Look]], ports: Mapping[str, Ports]) -> dict[str, Sequence[Look]]:

@@ -1,16 +1,21 @@
 """What forms show beside blocking instructions, and what of it tells ports: of several looks at the same the
-lowest ones, if they are as sure as the others.
+lowest ones, if they are as sure as the others. And what counters tell where no blocking instruction does.
 """
 
 from __future__ import annotations
 
 import pytest
 
+from benchmarks.drawn.round_trip import compare
+from cyclescope.backend.simulated import QUIET
 from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
 from cyclescope.infer.ports.counted import CountedEvidence, Counters
 from cyclescope.infer.ports.evidence import lowest
+from cyclescope.isa.table import load_table
 from cyclescope.measure.ports import INSTANCES, PAIRS, PORTS
 from cyclescope.measure.record import Record
+from cyclescope.model.facts import MEDIUM
+from cyclescope.session.machines import load_model
 from tests.support.made.classes import classes_of, cost_records, facts_by_time
 from tests.support.made.front_ends import StatedFrontEnd
 
@@ -74,3 +79,30 @@ def test_a_reading_beside_surer_ones_tells_nothing(error, counts):
 def test_readings_that_noise_parts_count_together(beyond, counts):
     least, other = Look(1.0, SMALLEST_ERROR), Look(1.0 + beyond, SMALLEST_ERROR)
     assert lowest([other, least]) == ([other, least] if counts else [least])
+
+
+@pytest.mark.parametrize(
+    ("machine", "form"),
+    [
+        ("sifive-p550", "BGEU"),  # on one of three ports that a class has
+        ("neoverse-v2", "CBBHSWrr"),  # on two that no class has
+    ],
+)
+def test_ports_of_no_class_are_those_on_which_was_counted(machine, form):
+    model = load_model(machine)
+    table = load_table(model.isa)
+    comparison, [verdict], _ = compare(model, table, [table[form]], QUIET, counters=True)
+    usage = comparison.builder.usage(table[form], comparison.builder.facts.front_end.throughputs.get(form))
+    assert verdict.right
+    assert usage.confidence == MEDIUM
+    assert "no class has just these ports" in usage.note
+
+
+def test_ports_on_which_nothing_was_counted_are_a_doubt_where_others_limit_the_form():
+    model = load_model("neoverse-v2")  # two loads, and two for four of the six ports that a class has
+    table = load_table(model.isa)
+    comparison, [verdict], _ = compare(model, table, [table["LD2H"]], QUIET, counters=True)
+    usage = comparison.builder.usage(table["LD2H"], comparison.builder.facts.front_end.throughputs["LD2H"])
+    assert not verdict.right
+    assert usage.confidence == MEDIUM
+    assert "never counted on M0, M1" in usage.note

@@ -348,16 +348,6 @@ def test_usages_that_miss_what_was_counted_are_of_low_confidence():
     assert comparison.builder.judge.naming.meaning is Named.COUNTERS
 
 
-def test_ports_on_which_nothing_was_counted_are_a_doubt():
-    model = load_model("sifive-p550")  # branches have one of three ports, which is no class
-    table = load_table(model.isa)
-    comparison, [verdict], _ = compare(model, table, [table["BGEU"]], QUIET, counters=True)
-    usage = comparison.builder.usage(table["BGEU"], None)
-    assert not verdict.right
-    assert usage.confidence == MEDIUM
-    assert "never counted on IEXQ1, IEXQ2" in usage.note
-
-
 @pytest.mark.slow
 def test_two_for_the_same_ports_may_be_one_for_a_part_of_them():
     """Counters see the same of both, as no class has one of the ports alone."""
