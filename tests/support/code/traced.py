@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ BOXED_FLOATS = (BOXED << 32 | 0x3FC00000, BOXED << 32 | 0x41A00000)
 
 
 # The code area; a CPU without scalable vectors, whose registers would fill the log.
-TRACING = "-singlestep -d cpu,fpu,nochain -dfilter {code:#x}+0x1000000 -D {log}"
+TRACING = "-singlestep -d {registers},nochain -dfilter {code:#x}+0x1000000 -D {log}"
 _CPUS = {"aarch64": "max,sve=off", "riscv64": "rv64,v=true,vext_spec=v1.0,vlen=256"}
 _MACHINES = {"aarch64": ("aarch64", ()), "riscv64": ("riscv:rv64", ("-M", "numeric,no-aliases"))}
 _STEP = re.compile(r"^ ?(?:PC=| pc +)([0-9a-f]{16})", re.MULTILINE)
@@ -55,12 +56,16 @@ class Access(NamedTuple):
         return range(self.address, self.address + self.size)
 
 
-class Step(NamedTuple):
-    """An instruction with the registers before it, by name: x0, sp, f0 (of AArch64 the low half of q0)."""
+class Step:
+    """An instruction with what the log has of the registers before it."""
 
-    at: int
-    text: str
-    registers: Mapping[str, int]
+    def __init__(self, at: int, text: str, log: str) -> None:
+        self.at, self.text, self.log = at, text, log
+
+    @cached_property
+    def registers(self) -> Mapping[str, int]:
+        """By name: x0, sp, f0 (of AArch64 the low half of q0)."""
+        return _registers(self.log)
 
 
 class Traced(NamedTuple):
@@ -123,14 +128,15 @@ def _size(text: str, isa: str) -> int:
 
 
 class Tracer:
-    """Runs bodies once on a runner under an emulator that writes registers to a log."""
+    """Runs bodies once on a runner under an emulator that logs registers, or those of integers alone."""
 
-    def __init__(self, isa: str, log: Path) -> None:
-        self.isa, self.log = isa, log
+    def __init__(self, isa: str, folder: Path, floats: bool) -> None:
+        self.isa, self.registers = isa, "cpu,fpu" if floats else "cpu"
+        self.log = folder / f"{self.registers}.log"
 
     def command(self, qemu: str, runner: Path) -> str:
         """How to start that runner."""
-        options = TRACING.format(code=CODE_BASE, log=self.log)
+        options = TRACING.format(registers=self.registers, code=CODE_BASE, log=self.log)
         return f"exec {qemu} -cpu {_CPUS[self.isa]} {options} {runner}"
 
     def run(self, backend, kernel: Kernel) -> Traced:
@@ -147,17 +153,19 @@ class Tracer:
         steps, after = [], {}
         for one, end in zip(begins, ends, strict=True):
             at = int(one[1], 16) - CODE_BASE - start
-            registers = {
-                _named(*found.groups()): int(found[5], 16) for found in _VALUE.finditer(text, one.end(), end)
-            }
-            if steps and steps[-1][::2] == (at, registers):
+            log = text[one.end() : end]
+            if steps and (steps[-1].at, steps[-1].log) == (at, log):
                 continue  # begun again, as at the first instruction of a page
             if 0 <= at < len(kernel.code):
-                steps.append(Step(at, listing[at + start], registers))
+                steps.append(Step(at, listing[at + start], log))
             elif at >= len(kernel.code) and steps and not after:
-                after = registers
+                after = _registers(log)
         starts = [at - start for at in listing if at >= start]
         return Traced(self.isa, outcome.describe(), steps, after, starts)
+
+
+def _registers(log: str) -> dict[str, int]:
+    return {_named(*found.groups()): int(found[5], 16) for found in _VALUE.finditer(log)}
 
 
 def _named(general: str | None, numbered: str | None, vector: str | None, scalar: str | None, _: str) -> str:
@@ -185,10 +193,10 @@ def target(step: Step) -> str:
 
 
 class Runs:
-    """Runs points once, as they are or from other registers."""
+    """Runs points once, as they are or from other registers; `emulators` are without floats and with them."""
 
-    def __init__(self, isa: str, tracer: Tracer, backend: NativeBackend) -> None:
-        self.isa, self.tracer, self.backend = isa, tracer, backend
+    def __init__(self, isa: str, emulators: Sequence[tuple[Tracer, NativeBackend]]) -> None:
+        self.isa, self.emulators = isa, emulators
         self.assembler = Assembler(load_table(isa))
 
     def __call__(self, point: Point, times: int = 1, **registers: int) -> Traced:
@@ -208,7 +216,9 @@ class Runs:
                 kept = tuple(one for one in state.vectors if one[0] != number)
                 contents = value.to_bytes(8, "little") * 8
                 state = structs.replace(state, vectors=(*kept, (number, contents)))
-        return self.tracer.run(self.backend, structs.replace(kernel, state=state))
+        operands = (op for one in kernel.body for op in one.form.operands if op.is_register)
+        tracer, backend = self.emulators[any(op.file not in ("r", "?") for op in operands)]
+        return tracer.run(backend, structs.replace(kernel, state=state))
 
     def passes(self, point: Point, one: str, other: str = "", behind: int | None = None) -> bool:
         """Whether what a register holds at the end depends on what it, or another one, holds before.

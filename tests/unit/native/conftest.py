@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -60,14 +60,15 @@ def runs(request, tmp_path_factory):
     files = (*NATIVE.glob("*.c"), *(NATIVE / isa).glob("*.c"))
     sources = [path for path in files if path.name != "limits.c"]
     build(request.param, [*sources, HERE / "keep_files.c"], folder / "runner")
-    tracer = Tracer(isa, folder / "log")
-    script = folder / "emulated"
-    script.write_text(f'#!/bin/sh\n{tracer.command(qemu, folder / "runner")} "$@"\n')
-    script.chmod(0o755)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CYCLESCOPE_RUNNER", str(script))
-        with closing(NativeBackend()) as backend:
-            yield Runs(isa, tracer, backend)
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
+        emulators = []
+        for floats in (False, True):
+            tracer, script = Tracer(isa, folder, floats), folder / f"emulated {floats}"
+            script.write_text(f'#!/bin/sh\n{tracer.command(qemu, folder / "runner")} "$@"\n')
+            script.chmod(0o755)
+            patch.setenv("CYCLESCOPE_RUNNER", str(script))
+            emulators.append((tracer, opened.enter_context(closing(NativeBackend()))))
+        yield Runs(isa, emulators)
 
 
 @pytest.fixture(scope="session")
