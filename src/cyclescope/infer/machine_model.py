@@ -294,9 +294,9 @@ def core_of_mixes(ports: PortBuilder | None, verdicts: Verdicts | None) -> dict[
     sets = ports.structure.sets
     turns = sorted({tuple(sorted(sets[name])) for name in verdicts.in_turn if name in sets})
     found: dict[str, Any] = {"evenness": verdicts.evenness, "in_turn": tuple(turns)}
-    if verdicts.halves is not None and {*verdicts.halves[:2]} <= sets.keys():
-        first, second, astray = verdicts.halves
-        found["halves"] = Halves(tuple(sorted(sets[first])), tuple(sorted(sets[second])), astray)
+    if (two := verdicts.halves) is not None and {two.first, two.second} <= sets.keys():
+        first, second = (tuple(sorted(sets[name])) for name in (two.first, two.second))
+        found["halves"] = Halves(first, second, two.astray, two.late)
     return found
 
 

@@ -203,6 +203,7 @@ def _dealt_problems(core: Core, port_count: int) -> Iterator[str]:
     yield from (line for some in core.in_turn for line in _port_problems("core.in_turn", some, port_count))
     if core.halves is not None:
         yield from _outside("core.halves: astray", core.halves.astray, limits.EVENNESS)
+        yield from _outside("core.halves: late", core.halves.late, limits.PATIENCE)
         for some in (core.halves.first, core.halves.second, core.halves.both):
             yield from _port_problems("core.halves", some, port_count)
 

@@ -13,7 +13,7 @@ from cyclescope.isa.register import register_files
 from cyclescope.model.machine import Narrow
 
 SETTLING = 12  # repetitions of a loop before the average is taken, over as many again
-_ROUNDING = 1e-6
+ROUNDING = 1e-6
 
 Ports = tuple[int, ...]
 
@@ -49,7 +49,7 @@ def _in_whole(slots: tuple[float, ...], width: float, spare: tuple[float, ...]) 
     for repetition in range(1, 2 * SETTLING + 1):
         for number, least in zip(slots, needed, strict=True):
             free = width - used % width
-            if free + _ROUNDING < least and number <= width:
+            if free + ROUNDING < least and number <= width:
                 used += free
             used += number
         ends.append(used)
@@ -73,8 +73,8 @@ def narrow_cycles(rows: Iterable[tuple[InstructionForm, float]], narrow: Narrow 
     times = _times(each) if narrow.beside and shares > narrow.slots else 1
     some, every = shares / times, sum(slots for _, slots in each) / times
     least = some / narrow.slots
-    if narrow.beside and least > 1 + _ROUNDING and round(every - some) >= narrow.beside:
-        least = math.ceil(least - _ROUNDING)
+    if narrow.beside and least > 1 + ROUNDING and round(every - some) >= narrow.beside:
+        least = math.ceil(least - ROUNDING)
     return times * least
 
 
@@ -98,10 +98,10 @@ def single_cycles(instructions: Sequence[Dispatched], width: float) -> float:
         if repetition == SETTLING:
             settled = cycles - free / width
         for slots, ports, _ in instructions:
-            if slots > free + _ROUNDING or not have_ports([*got, *ports]):
+            if slots > free + ROUNDING or not have_ports([*got, *ports]):
                 cycles, free, got = cycles + 1, width, []
             free -= slots
-            while free < -_ROUNDING:
+            while free < -ROUNDING:
                 cycles, free = cycles + 1, free + width
             got += ports
     return (cycles - free / width - settled) / SETTLING

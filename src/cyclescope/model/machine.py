@@ -115,12 +115,15 @@ class Halves(msgspec.Struct, frozen=True, omit_defaults=True):
     """Two sets of ports (indices) between which operations are dealt, whichever is free.
 
     An operation that may use the ports of both, or `first` alone, gets the set that the operation before it
-    did not get, but for the share `astray` of them; one that may use `second` alone gets that.
+    did not get, but for the share `astray` of them; one that may use `second` alone gets that. Where it is
+    `late`, the first of a cycle of dispatch goes on from the last one before so many cycles of dispatch, and
+    of these alone some go astray.
     """
 
     first: tuple[int, ...]
     second: tuple[int, ...]
     astray: float = 0.0
+    late: int = 0
 
     @property
     def both(self) -> tuple[int, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from cyclescope.model.binding import Loads, port_bound
+from cyclescope.model.dispatch_cycles import ROUNDING, SETTLING
 from cyclescope.model.machine import Core, FormCost, Halves, Operation
 
 ONLY_BESIDE = "beside "  # names of resources that count only beside operations of just the ports that follow
@@ -116,12 +118,8 @@ def halves_throughput(operations: Sequence[Operation], halves: Halves, rounded: 
     Behind a whole number of rounds of those that need the second set, one for each of its ports, the share
     `rounded` goes astray, if it is not None.
     """
-    second, both = {*halves.second}, {*halves.both}
-    some = [
-        (second.issuperset(op.ports), op.cycles)
-        for op in operations if both.issuperset(op.ports) for _ in range(round(op.count))
-    ]  # fmt: skip
-    return _to_and_fro(tuple(some), len(halves.first), len(second), halves.astray, rounded)
+    some = tuple(_dealt(operations, halves))
+    return _to_and_fro(some, len(halves.first), len(halves.second), halves.astray, rounded)
 
 
 @lru_cache(4096)  # loads and stores of blocks in order, of which there are few
@@ -145,9 +143,58 @@ def _to_and_fro(
     return max(busy[0] / first, busy[1] / second)
 
 
+def _dealt(operations: Iterable[Operation], halves: Halves) -> Iterator[tuple[bool, float]]:
+    """Of each operation on these ports whether it needs the second set, and for how long it keeps a port."""
+    second, both = {*halves.second}, {*halves.both}
+    for op in operations:
+        if both.issuperset(op.ports):
+            yield from [(second.issuperset(op.ports), op.cycles)] * round(op.count)
+
+
 def _other(likely: float, own: bool, astray: float) -> float:
     """How likely the second set is for an operation, from how likely it was for the one before."""
     return 1.0 if own else (1 - likely) * (1 - astray) + likely * astray
+
+
+class Dealt(NamedTuple):
+    """The slots of an instruction, spare ones behind them, and its operations."""
+
+    slots: float
+    spare: float
+    operations: Sequence[Operation]
+
+
+def late_throughput(loop: Sequence[Dealt], halves: Halves, core: Core) -> float:
+    """Cycles of the fuller half where the first of a cycle of dispatch goes on from earlier cycles.
+
+    Each cycle of dispatch is taken to be as full as instructions let it be.
+    """
+    some = [list(_dealt(one.operations, halves)) for one in loop]
+    if not any(some):
+        return 0.0
+    used, likely, busy = 0.0, 0.5, [0.0, 0.0]  # slots of this cycle, how likely the second half had the last
+    ends = [likely] * (halves.late + 1)  # the same where each of the cycles before ended
+    seen: dict[tuple[float, ...], tuple[float, ...]] = {}
+    for repetition in range(2 * SETTLING):
+        state = tuple(round(part, 2) for part in (used, likely, *ends))
+        now = (float(repetition), *busy)
+        if state in seen or repetition + 1 == 2 * SETTLING:
+            then = seen.get(state) or [*seen.values()][SETTLING]
+            trips, one, two = (a - b for a, b in zip(now, then, strict=True))
+            return max(one / len(halves.first), two / len(halves.second)) / trips
+        seen[state] = now
+        for (slots, spare, _), accesses in zip(loop, some, strict=True):
+            least = slots + spare if core.whole else 0.0
+            used = core.width if used + min(least, core.width) > core.width + ROUNDING else used
+            used += slots
+            while used > core.width + ROUNDING:
+                used, ends = used - core.width, [*ends[1:], likely]
+                likely = _other(1 - ends[0], False, halves.astray)
+            for own, cycles in accesses:
+                likely = _other(likely, own, 0.0)
+                busy[0] += cycles * (1 - likely)
+                busy[1] += cycles * likely
+    return 0.0
 
 
 def issue_throughput(cost: FormCost, core: Core) -> tuple[float, str] | None:

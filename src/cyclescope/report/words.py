@@ -171,7 +171,8 @@ def halves_text(halves: Halves, names: Sequence[str]) -> str:
     """Between which ports operations go to and fro."""
     first, second = port_set(halves.first, names), port_set(halves.second, names)
     astray = f", but for {halves.astray:.1%} of them" if halves.astray else ""
-    return f"{first} and {second} are dealt out by turns to what is not for {second} alone{astray}"
+    late = f"; the last one is known {halves.late} cycles of dispatch late" if halves.late else ""
+    return f"{first} and {second} are dealt out by turns to what is not for {second} alone{astray}{late}"
 
 
 def narrow_text(narrow: Narrow) -> str:

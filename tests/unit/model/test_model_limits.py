@@ -221,7 +221,8 @@ def test_slots_of_instructions_of_which_a_cycle_takes_fewer_are_those_of_a_core(
 @pytest.mark.parametrize(("halves", "said"), [
     (Halves((0,), (1,), 0.5), None), (Halves((0,), (99,)), "core.halves: [99] do not exist"),
     (Halves((), (1,)), "core.halves: none"), (Halves((0,), (0,)), "core.halves: [0, 0] repeat"),
-    (Halves((0,), (1,), 1.01), "core.halves: astray"),
+    (Halves((0,), (1,), 1.01), "core.halves: astray"), (Halves((0,), (1,), 0.5, 7), None),
+    (Halves((0,), (1,), 0.5, 8), "core.halves: late"),
 ])  # fmt: skip
 def test_halves_that_are_dealt_out_by_turns_are_there_and_apart(halves, said):
     found = next(problems(model({"halves": halves})), None)

@@ -32,7 +32,7 @@ CORE = Core(
     width_kind=MEASURED, width_source="six of NOPs", fetch=32.0, lengths=((4, 1.0), (9, 1.71)), nops=2,
     binding=GROUPED, wakeup=Wakeup((0, 1), ((0,), (1,)), 16, one_result=True, leading=(1,)), single=(0, 1),
     writeback=Writeback((0, 1), 4, crossing=True), ahead=True, rotating=(1, 2), evenness=0.125,
-    in_turn=((0, 1),), halves=Halves((0,), (1,), 0.125),
+    in_turn=((0, 1),), halves=Halves((0,), (1,), 0.125, 2),
     narrow=Narrow(("k", "v"), 4.0, 3, "4 moves a cycle"),
 )  # fmt: skip
 ADD = FormCost(

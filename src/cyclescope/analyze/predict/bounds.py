@@ -15,7 +15,14 @@ from cyclescope.model.binding import Loads, members_of
 from cyclescope.model.dispatch_cycles import dispatch_cycles, narrow_cycles
 from cyclescope.model.facts import LOW
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
-from cyclescope.model.ports import counted, halves_throughput, port_set, resource_ports
+from cyclescope.model.ports import (
+    Dealt,
+    counted,
+    halves_throughput,
+    late_throughput,
+    port_set,
+    resource_ports,
+)
 
 
 def port_loads(costs: Iterable[PlacedCost]) -> Loads:
@@ -148,6 +155,9 @@ def halves(costs: Sequence[PlacedCost], machine: MachineModel, together: Mapping
             some += operations
     if not some:
         return 0.0
+    if found.late:
+        loop = [Dealt(one.slots, one.cost.spare, one.cost.operations or ()) for one in costs]
+        return late_throughput(loop, found, machine.core)
     ports = len(found.second)
     astray = {n % ports == 0: min(max(cycles * ports - n, 0.0), 0.5) for n, cycles in together.items()}
     found = msgspec.structs.replace(found, astray=astray.get(False, found.astray))

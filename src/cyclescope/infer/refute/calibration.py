@@ -13,6 +13,7 @@ import msgspec
 
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.resources import HALFWAY, Shares
+from cyclescope.infer.refute.halves import ClassHalves
 from cyclescope.infer.refute.kinds import (
     HELD_AT_WORST,
     LIMITS,
@@ -35,7 +36,7 @@ from cyclescope.model.facts import LOW, MEDIUM
 from cyclescope.remarks.ports import Usage
 from cyclescope.remarks.remark import Remark
 
-DRAWN_FIRST, ASKED, CHECKED = "first", "asked", "checked"  # phases in which mixes are drawn
+DRAWN_FIRST, ASKED, CHECKED, ACCESSES_ALONE = "first", "asked", "checked", "in order"  # phases of mixes
 NOTE = "mixes"  # under which a store keeps the verdicts
 
 
@@ -72,7 +73,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     left to forms because too many mixes with others of their kind do not hold or are not predicted; `uneven`
     and `late` how much of what forms cost others mixes show (`Shares`), and `evenness` how far they are from
     the best use of the ports to an even one, `in_turn` the classes whose ports they show to be dealt out in
-    turn, and `halves` the two between whose ports operations go to and fro, with what share goes astray.
+    turn, and `halves` the two between whose ports operations go to and fro, with what goes astray and `late`.
     """
 
     claims: int
@@ -84,7 +85,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     evenness: float = 0.0
     late: float = HALFWAY
     in_turn: tuple[str, ...] = ()
-    halves: tuple[str, str, float] | None = None
+    halves: ClassHalves | None = None
 
     @property
     def shares(self) -> Shares:

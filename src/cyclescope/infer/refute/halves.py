@@ -15,8 +15,8 @@ from cyclescope.infer.refute.kinds import HELD_AT_WORST, MOSTLY
 from cyclescope.infer.refute.planner import ORDERS
 from cyclescope.model.calibration import ENOUGH, NEAR
 from cyclescope.model.facts import MEDIUM
-from cyclescope.model.machine import Halves, Operation
-from cyclescope.model.ports import halves_throughput
+from cyclescope.model.machine import Core, FormCost, Halves, Operation
+from cyclescope.model.ports import Dealt, halves_throughput, late_throughput
 
 EIGHTHS = 8  # steps in which what mixes show of shares is tried, from none to all
 
@@ -27,6 +27,15 @@ class DealtMix(msgspec.Struct, frozen=True):
     operations: tuple[tuple[Operation, ...], ...]
     cycles: float
     least: float
+
+
+class ClassHalves(msgspec.Struct, frozen=True, array_like=True):
+    """Halves by the names of their classes, whatever the ports are called."""
+
+    first: str
+    second: str
+    astray: float
+    late: int = 0
 
 
 class HalvesTold(msgspec.Struct, frozen=True):
@@ -79,6 +88,13 @@ def by_halves(forms: Sequence[Sequence[Operation]], halves: Halves) -> float:
     plain = [op for ops in forms for op in ops]
     twice = [op for ops in forms for _ in range(ORDERS) for op in ops]
     return min(halves_throughput(plain, halves), halves_throughput(twice, halves) / ORDERS)
+
+
+def late_by_halves(costs: Iterable[FormCost], halves: Halves, core: Core) -> float:
+    """The same where the first of a cycle of dispatch goes on from earlier cycles."""
+    plain = [Dealt(cost.slots or 0.0, cost.spare, cost.operations or ()) for cost in costs]
+    twice = [one for one in plain for _ in range(ORDERS)]
+    return min(late_throughput(plain, halves, core), late_throughput(twice, halves, core) / ORDERS)
 
 
 def _possible(sets: Collection[tuple[int, ...]]) -> Iterator[Halves]:

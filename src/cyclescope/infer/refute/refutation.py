@@ -18,6 +18,7 @@ import msgspec
 from cyclescope.infer.likelihood.usage import LATE_TURNS
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage, runs_slower
 from cyclescope.infer.refute.calibration import (
+    ACCESSES_ALONE,
     ASKED,
     CHECKED,
     DRAWN_FIRST,
@@ -30,8 +31,10 @@ from cyclescope.infer.refute.calibration import (
     stored_verdicts,
     trials_of,
 )
+from cyclescope.infer.refute.drawer import MixDrawer
 from cyclescope.infer.refute.kinds import KNOWN_MIXES, MOST_FORMS, MOSTLY, PROVED, Kind
-from cyclescope.infer.refute.mixes import MixDrawer, MixModel
+from cyclescope.infer.refute.late import accesses_in_order, known_late
+from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.infer.refute.reading import ReadOnce
 from cyclescope.infer.refute.turns import dealt_in_turn
@@ -137,12 +140,15 @@ class Refutation:
                 mix = drawer.beside(form, judge.sound)
                 if mix is not None:
                     yield from self._asked([mix], ASKED)
+        yield from self._asked(accesses_in_order(model, self._planner, self._draw), ACCESSES_ALONE)
 
     def _proved(self) -> tuple[MixModel, Judge]:
         """The model with the units that mixes prove, as it fits them best, and what they say of it."""
         judge = self._judge()
         model = self._model.only_with(judge.proved_units())
         model = model.fitted([(trial.forms, trial.cycles) for trial in judge.trials])
+        in_order = trials_of(self._mixes, (ACCESSES_ALONE,))
+        model = known_late(model, [(trial.forms, trial.cycles) for trial in in_order])
         return model, Judge(model, judge.trials)
 
     @cached_property

@@ -10,6 +10,7 @@ import pytest
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortUsage
+from cyclescope.infer.refute.halves import ClassHalves
 from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.model.machine import Operation
 
@@ -163,7 +164,7 @@ def test_halves_of_ports_that_mixes_prove_are_in_what_is_predicted(number, cycle
     fitted = made.fitted([(("L", "L", "V", "V"), 1.5)] * number)
     assert fitted.cycles(("L", "L", "V", "V")) == pytest.approx(cycles)
     assert fitted.span(("L", "L", "V", "V")) == pytest.approx((1.0, 1.5))
-    assert fitted.classes_in_halves == (("S", "V", 0.0) if number == 20 else None)
+    assert fitted.classes_in_halves == (ClassHalves("S", "V", 0.0) if number == 20 else None)
     doubted = {name: msgspec.structs.replace(usage, confidence="low") for name, usage in usages.items()}
     unsure = MixModel(some._builder, doubted).fitted([(("L", "L", "V", "V"), 1.5)] * 99)
     assert unsure.halves is None, "mixes of forms whose ports are not sure tell nothing"

@@ -9,7 +9,7 @@ import pytest
 
 from cyclescope.infer.machine_model import core_of_mixes
 from cyclescope.infer.refute.calibration import Verdicts
-from cyclescope.infer.refute.halves import DealtMix, by_halves, dealt_by_turns, undecided_halves
+from cyclescope.infer.refute.halves import ClassHalves, DealtMix, by_halves, dealt_by_turns, undecided_halves
 from cyclescope.model.calibration import ClaimCalibration
 from cyclescope.model.machine import Halves, Operation
 
@@ -79,7 +79,7 @@ def test_few_mixes_that_say_nothing_against_it_leave_it_open():
 
 def test_a_core_has_the_halves_of_the_classes_that_mixes_told():
     ports = SimpleNamespace(structure=SimpleNamespace(sets=SETS))
-    told = Verdicts(0, {}, {}, ClaimCalibration(), halves=("store", "vector", 0.125))
-    assert core_of_mixes(ports, told)["halves"] == Halves((0, 1), (2, 3), 0.125)
-    gone = msgspec.structs.replace(told, halves=("store", "none any more", 0.125))
+    told = Verdicts(0, {}, {}, ClaimCalibration(), halves=ClassHalves("store", "vector", 0.125, 1))
+    assert core_of_mixes(ports, told)["halves"] == Halves((0, 1), (2, 3), 0.125, 1)
+    gone = msgspec.structs.replace(told, halves=ClassHalves("store", "none any more", 0.125))
     assert "halves" not in core_of_mixes(ports, gone)

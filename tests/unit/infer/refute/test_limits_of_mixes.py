@@ -13,7 +13,8 @@ from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.refute import refutation
 from cyclescope.infer.refute.calibration import CHECKED, DRAWN_FIRST, trials_of
-from cyclescope.infer.refute.mixes import MixDrawer, MixModel
+from cyclescope.infer.refute.drawer import MixDrawer
+from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, MixPlanner, mix_key, mixed_forms
 from cyclescope.infer.refute.refutation import Refutation
 from cyclescope.infer.workload import CALIBRATING as CHECKING

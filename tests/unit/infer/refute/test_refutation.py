@@ -25,7 +25,8 @@ from cyclescope.infer.refute.calibration import (
     stored_verdicts,
     trials_of,
 )
-from cyclescope.infer.refute.mixes import MixDrawer, MixModel
+from cyclescope.infer.refute.drawer import MixDrawer
+from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MixPlanner, mix_key, mixed_forms
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
