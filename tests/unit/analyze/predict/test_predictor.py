@@ -301,7 +301,7 @@ def test_the_interval_of_an_extracted_model_is_wider_than_that_of_a_measured_one
     extracted, measured = with_kind(EXTRACTED), with_kind(MEASURED)
     assert extracted.cycles == measured.cycles == 2
     evenly = max(measured.ports_fixed.values())
-    assert measured.interval == pytest.approx((1.96, evenly))  # throughputs: seldom less
+    assert measured.interval == pytest.approx((1.98, evenly))  # throughputs: seldom less
     low, high = extracted.interval
     assert (low, high) == pytest.approx((2 / 1.5, 2 * 1.5))
 
@@ -310,9 +310,9 @@ def test_the_interval_of_an_extracted_model_is_wider_than_that_of_a_measured_one
     ("text", "most"),
     [
         ("imul rax, rbx, 3; imul rcx, rbx, 5; lea rdx, [rbx + 8]", 2 + 1 / 3),  # of the first port
-        ("imul rax, rbx, 3; imul rcx, rbx, 5", 2 * 1.05),
+        ("imul rax, rbx, 3; imul rcx, rbx, 5", 2 * 1.03),
         ("imul rax, rbx, 3; imul rcx, rbx, 5; lea rdx, [rbx + 8]; lea rsi, [rbx + 8]", 2 + 2 / 3),
-        ("mov rax, [rdi]; mov rbx, [rsi]", 2 * 1.05),
+        ("mov rax, [rdi]; mov rbx, [rsi]", 2 * 1.03),
     ],
 )
 def test_what_is_not_simulated_may_take_what_the_busiest_port_does_in_an_even_split(text, most):
@@ -327,7 +327,7 @@ def test_the_interval_has_the_ranges_of_a_measured_model():
     machine = msgspec.structs.replace(changed(toy(), IMUL_R64_R64=pair), provenance=Provenance(MEASURED))
     found = Predictor(machine).predict(block(chain), simulate=False)
     assert found.cycles == 4
-    assert (found.lower, found.interval) == (2, pytest.approx((2 * 0.98, 7 / 0.98)))
+    assert (found.lower, found.interval) == (2, pytest.approx((2 * 0.99, 7 / 0.99)))
 
 
 # --- critical path of whole instructions ----------------------------------------------------------
