@@ -25,7 +25,7 @@ from cyclescope.simulate.units import BROUGHT, Units, result_of
 ZERO, BREAKING = "zero", "breaking"
 USUAL_LATENCY = 1.0  # cycles where the model says nothing: what most instructions take, on any core
 _INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, after the access
-_INSIDE = ("register", "flag")  # of a core: parts of sources and targets that are not in memory
+_INSIDE = {"register", "flag"}  # of a core: parts of sources and targets that are not in memory
 
 Item = TypeVar("Item")
 
@@ -189,7 +189,7 @@ class Latencies:
         given = self._given(source, target)
         if source.part == OLD:
             return given
-        if given == 0 and self._measured and self._is_inside(source, target):
+        if given == 0 and self._is_inside(source, target):
             return None
         apart = self.ends.is_written_back(target) and not self.ends.moves(source, target)
         if apart and (self._extracted or not given):
@@ -206,8 +206,9 @@ class Latencies:
 
     def _is_inside(self, source: Node, target: Node) -> bool:
         """Whether an operation makes the target of the source: in no cycle it makes nothing of it."""
-        made = source.part in _INSIDE and target.part in _INSIDE
-        return made and not self.ends.is_address(source) and not self.ends.is_pointer(target)
+        own = self._measured and not self.ends.is_address(source)
+        other = "RSP" != target.name != source.name  # each pointer is moved on alone
+        return {source.part, target.part} <= _INSIDE and (other if self.ends.is_pointer(target) else own)
 
     def _moved(self, source: Node, target: Node) -> float | None:
         """A pointer moved on; the front end does it for the stack pointer."""

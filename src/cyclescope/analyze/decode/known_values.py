@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 import msgspec
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction
-from cyclescope.analyze.decode.locations import STACK_POINTER, Location, location_of
+from cyclescope.analyze.decode.locations import Location, location_of
 from cyclescope.isa.dataflow import AMOUNT
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
@@ -229,6 +229,15 @@ def comes_back(form: InstructionForm) -> bool:
     return not form.attributes.isdisjoint(("call", "return"))
 
 
-def moves_stack(form: InstructionForm, location: Location) -> bool:
-    """Whether the form moves the stack pointer at this location by a constant."""
-    return location == STACK_POINTER and stack_change(form) != 0
+def moved_by(form: InstructionForm, position: int) -> int:
+    """Bytes by which a form moves a pointer that it implies: the stack's, or a string's, which goes up as
+    programs leave the direction flag.
+    """
+    op = form.operands[position]
+    if not op.implicit or op.is_memory:
+        return 0
+    if op.fixed == "RSP":
+        return stack_change(form)
+    if "string" not in form.attributes or not form.attributes.isdisjoint(("rep", "repne")):
+        return 0
+    return next((one.width // 8 for one in form.operands if one.is_memory and one.fixed == op.fixed), 0)

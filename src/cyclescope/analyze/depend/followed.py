@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction
-from cyclescope.analyze.decode.known_values import Rule, Value, moves_stack, rule_of, stack_change
+from cyclescope.analyze.decode.known_values import Rule, Value, moved_by, rule_of
 from cyclescope.analyze.decode.locations import Location, location_of
 from cyclescope.isa.form import InstructionForm, MemoryOperand
 from cyclescope.isa.record import ResultKind
@@ -39,8 +39,8 @@ class LocatedInstruction(NamedTuple):
 class FollowedResult(NamedTuple):
     """A result that is followed: `number` of the instruction's, in a register.
 
-    `pushed` are the bytes by which a push or a pop moves it, 0 for everything else; `address` is the one that
-    it is the written-back base of; a `rule` says for others what their value is, if one does.
+    `pushed` are the bytes by which a push, a pop or a string instruction moves it, 0 for everything else;
+    `address` is the one that it is the written-back base of; a `rule` says for others what their value is.
     """
 
     number: int
@@ -114,7 +114,8 @@ def _written(
     form = line.form
     for number, (position, location) in enumerate(line.writes):
         if location in needed:
-            pushed, rule = _pushed(form, position, location), rule_of(form, position, kind)
+            pushed = moved_by(form, position) if position >= 0 else 0
+            rule = rule_of(form, position, kind)
             yield FollowedResult(number, location, pushed, _written_back(line.instruction, location), rule)
 
 
@@ -122,11 +123,6 @@ def _written_back(instruction: BlockInstruction, location: Location) -> Address 
     """The address whose base, at a location, the instruction moves on."""
     moved = (one for one in instruction.memory if one is not None and one.writeback)
     return next((one for one in moved if location_of(one.base) == location), None)
-
-
-def _pushed(form: InstructionForm, position: int, location: Location) -> int:
-    counts = moves_stack(form, location) and form.operands[position].implicit
-    return stack_change(form) if counts else 0
 
 
 def _seen(line: LocatedInstruction) -> tuple[Seen, ...]:

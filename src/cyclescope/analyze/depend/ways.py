@@ -91,6 +91,7 @@ class KnownWays:
         does = None if updates else work_of(reader.form, loaded)
         sizes, way = (stored.width, loaded.width, passage.offset), self._way(passage)
         unasked = reader.form.on_masks_or_x87 or writer.form.on_masks_or_x87
+        unasked |= "string" in reader.form.attributes
         ends = [(self._costs[number], operand) for number, operand in (passage.load, passage.store)]
         alone = max(placed.cost.latencies.get(_own_trip(placed, operand), 0.0) for placed, operand in ends)
         stores = ends[1][0]

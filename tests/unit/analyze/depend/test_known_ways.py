@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import msgspec
 import pytest
 
 from cyclescope.analyze.predict.predictor import Predictor
@@ -21,6 +22,7 @@ from cyclescope.model.facts import (
     transfer_subject,
     worked_subject,
 )
+from cyclescope.model.machine import FormCost
 from tests.support.code.blocks import FORWARD, LOAD, block, changed, measured, predicted
 from tests.support.made.ways import FACTS, FAILED, SLOW
 
@@ -309,3 +311,26 @@ def test_what_no_probe_asked_of_masks_and_x87_is_not_renamed(text, cycles):
     found = Predictor(machine).predict(block(text))
     assert found.lcd == pytest.approx(cycles)
     assert found.upper == pytest.approx(found.cycles, abs=0.3), "simulated, too"
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("stosq; sub rdi, 8; mov rax, [rdi]", SLOW),
+        ("stosq; sub rdi, 8; mov rcx, [rdi]", 2),  # a pointer takes nothing of what is stored
+        ("stosq; sub rdi, 16; mov rax, [rdi]", 2),  # another place each time
+        ("lodsq; sub rsi, 8; mov [rsi], rax", FORWARD + 1),  # no probe asks what strings load
+    ],
+)
+def test_pointers_of_strings_are_followed(text, cycles):
+    """They go up by what is accessed, and the copy of the register that is stored has no part in that."""
+    stored = {"RAX->[RDI].data": 2.0, "RDI->[RDI].data": LOAD, "RAX->RDI": 0.0, "RDI->RDI": 1.0}
+    loaded = {"[RSI].data->RAX": LOAD + 1, "RSI->RAX": LOAD + 1, "RAX->RSI": 0.0, "RSI->RSI": 1.0}
+    plain = FormCost(4.0, None, throughput=1.0)
+    machine = measured(*FACTS)
+    strings = {
+        name: msgspec.structs.replace(plain, latencies=latencies)
+        for name, latencies in (("STOSQ", stored), ("LODSQ", loaded))
+    }
+    machine = msgspec.structs.replace(machine, forms={**machine.forms, **strings})
+    assert predicted(text, machine=machine).bounds["loop_carried"] == pytest.approx(cycles)

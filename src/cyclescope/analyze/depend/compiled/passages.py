@@ -17,10 +17,10 @@ from cyclescope.analyze.decode.known_values import (
     implied_amount,
     is_overwritten,
     keeps_value,
+    moved_by,
     rule_of,
-    stack_change,
 )
-from cyclescope.analyze.decode.locations import STACK_POINTER, Places, location_of
+from cyclescope.analyze.decode.locations import Places, location_of
 from cyclescope.analyze.depend.compiled.library import library
 from cyclescope.analyze.depend.compiled.numbers import (
     FORM_NUMBERS,
@@ -151,7 +151,7 @@ class CompiledMemory:
         words += map(PLACE_NUMBERS.of, places.read)
         for position, location in places.written:
             rule, pushed = known.writes[position] if position >= 0 else (0, 0)
-            words += (position, PLACE_NUMBERS.of(location), rule, pushed if location == STACK_POINTER else 0)
+            words += (position, PLACE_NUMBERS.of(location), rule, pushed)
         for row in accesses:
             words += row
         for position, a in addresses:
@@ -236,13 +236,12 @@ class _FormNumbers(NamedTuple):
     @classmethod
     def of(cls, form: InstructionForm, kind: ResultKind | None) -> _FormNumbers:
         """Those of a form whose results are of a kind."""
-        moved = stack_change(form)
         accesses = ((*one, keeps_value(form.operands[one.position])) for one in form.accesses)
         rules = (
             kind.value if kind is not None and rule_of(form, n, kind) else 0
             for n in range(len(form.operands))
         )
-        pushed = (moved if op.implicit else 0 for op in form.operands)
+        pushed = (moved_by(form, n) for n in range(len(form.operands)))
         operands = tuple(map(_operand, form.operands))
         both = tuple(zip(rules, pushed, strict=True))
         return cls(FORM_NUMBERS.of(form.id), operands, tuple(accesses), both)
