@@ -79,6 +79,7 @@ class Timing(Meaning):
     WITH_OTHERS = "measured {}, whose time is included"
     REPEAT = "repeat {}"
     WRITTEN_OUT = "lines are written out; {} while few of them stay in buffers"
+    IN_BUFFERS = "while its few lines stay in buffers: what it takes to write them out to memory is not seen"
     IN_ONE_PLACE = "every instance waits for what the one before has stored"
     CUTS_DISTURBED = "its own dependency chain limits it: sequences that cut it were disturbed"
     OWN_CHAIN = "limited by its own dependency chain, which cannot be broken"

@@ -212,8 +212,10 @@ class ThroughputBuilder:
         if kind is Kind.COUNT:
             return EXACT, Timing.REPEAT.of(name)
         if self._streams_out:
-            least = rounded(min(r.per_instance for r in main))
-            return EXACT, Timing.WRITTEN_OUT.of(least)
+            least = min(r.per_instance for r in main)
+            if best.per_instance < AGREED * least:
+                return EXACT, Timing.IN_BUFFERS.of()
+            return EXACT, Timing.WRITTEN_OUT.of(rounded(least))
         return self._kind_of_sequence(best, main)
 
     def _needs_others(self, best: Record, main: Sequence[Record]) -> bool:

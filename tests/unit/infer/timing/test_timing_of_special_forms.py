@@ -99,3 +99,14 @@ def test_what_cuts_the_x87_stack_for_longer_proves_nothing_of_a_chain():
 def test_an_idiom_is_executed_where_it_takes_as_long_as_with_its_flags_cut(same, idiom):
     records = [stream(4.0), stream(1.8, "broken x11"), stream(same, "same register")]
     assert timing("SBB_19 (R32, R32)", *records, chain(4.0), chain(4.0, "op2", variant="swap")).idiom == idiom
+
+
+@pytest.mark.parametrize(
+    ("short", "said"), [(2.0, "written out; 2.0 while"), (9.8, "not seen"), (9.6, "out; 9.6")]
+)
+def test_lines_that_never_leave_the_buffers_are_not_said_to_be_written_out(short, said):
+    """A Zen 5 takes 0.5 cycles for each of as many stores to two lines as there are."""
+    few = stream(short, "plain x1", count=1)
+    found = timing("MOVNTI (M64, R64)", stream(40.0), stream(40.1, "unrolled x4"), few).throughput
+    assert found.value == 10.0
+    assert said in found.note
