@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from typing import NamedTuple
 
 import msgspec
 
 from cyclescope.isa.fields import BitEncoding, Syntax
 from cyclescope.isa.operand import Configuration, Operand
+from cyclescope.once import once
 
 FLAGS = ("CF", "PF", "AF", "ZF", "SF", "OF", "DF")  # of x86-64
 ALL_FLAGS = (*FLAGS, "N", "Z", "C", "V")  # AArch64's behind them
@@ -88,12 +89,12 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
         pairs = {"llvm": self.llvm, "uops_info": self.uops_info, "iced": self.code}
         return {tool: name for tool, name in pairs.items() if name}
 
-    @cached_property
+    @once
     def encoding(self) -> Encoding | None:
         """How x86-64 encodes the form, None where no template exists; made when first asked for."""
         return None if self.template is None else self.template()
 
-    @cached_property
+    @once
     def memory(self) -> int:
         """Position of the explicit memory operand, or -1."""
         for index, op in enumerate(self.operands):
@@ -101,7 +102,7 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
                 return index
         return -1
 
-    @cached_property
+    @once
     def addressed(self) -> Operand | None:
         """The memory that its explicit operands say; with fields, each part of the address is one."""
         said = (op for op in self.operands if op.is_memory and (self.bits is not None or not op.implicit))
@@ -117,28 +118,28 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
         """Whether its encoding is fixed bits and fields, one per operand that is encoded."""
         return self.bits is not None
 
-    @cached_property
+    @once
     def register_keys(self) -> tuple[tuple[int, int], ...]:
         """Operand, and part of it, of each register that the encoding asks for, in its order."""
         if self.bits is not None:
             return tuple((field.operand, 0) for field in self.bits.fields if field.is_register)
         return tuple((slot.operand, slot.part) for slot in self.encoding.slots) if self.encoding else ()
 
-    @cached_property
+    @once
     def alike(self) -> tuple[int, ...]:
         """Registers that it reads, and that make an idiom of it where all are one: not a mask that zeroes."""
         zeroing = "zeroing" in self.attributes
         read = ((n, op) for n, op in enumerate(self.operands) if op.is_register and op.read)
         return tuple(n for n, op in read if not (zeroing and op.cls == "K"))
 
-    @cached_property
+    @once
     def vector_encoding(self) -> str:
         """How vectors of x86-64 are encoded, as `legacy` ones wait for the upper halves that `vex` leaves."""
         if not any(op.cls in ("XMM", "YMM", "ZMM") for op in self.operands if op.is_register):
             return ""
         return "vex" if self.is_vex else "legacy"
 
-    @cached_property
+    @once
     def accesses(self) -> tuple[MemoryOperand, ...]:
         """The operands that are accessed memory, implicit ones among them."""
         return tuple(
@@ -152,12 +153,12 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
         """Whether the encoding is VEX, EVEX or XOP (zeroes upper halves, needs AVX state)."""
         return not self.attributes.isdisjoint(("vex", "evex", "xop"))
 
-    @cached_property
+    @once
     def x87_pops(self) -> int:
         """How many x87 registers the form pops, less than 0 where it pushes."""
         return next((int(a[3:]) for a in self.attributes if a.startswith(("x87+", "x87-"))), 0)
 
-    @cached_property
+    @once
     def vector_width(self) -> int:
         """Widest vector register in bits: 0, 64 (MMX), 128, 256 or 512."""
         widths = [op.width for op in self.operands if op.cls in ("MM", "XMM", "YMM", "ZMM")]
@@ -165,7 +166,7 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
         widths += [{"VSIB_XMM": 128, "VSIB_YMM": 256, "VSIB_ZMM": 512}[cls] for cls in index]
         return max(widths, default=0)
 
-    @cached_property
+    @once
     def on_masks_or_x87(self) -> bool:
         """Whether its registers are masks or those of the x87 stack, and none is a vector."""
         return not self.vector_width and any(op.cls in ("K", "ST") for op in self.operands)

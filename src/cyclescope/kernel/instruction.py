@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
-
 import msgspec
 
 from cyclescope.isa.encode import encode, readdressed
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.text import assembly
+from cyclescope.once import once
 
 PADDING, PADDED = b"\x3e", "ds"  # a segment that says nothing in 64-bit mode
-
-Made = TypeVar("Made")
-
-
-class _Once(Generic[Made]):
-    """What is asked for again and again: made once, and then an attribute. A cached_property takes a lock."""
-
-    def __init__(self, make: Callable[[Instruction], Made]) -> None:
-        self._make = make
-        self._name = make.__name__
-        self.__doc__ = make.__doc__
-
-    def __get__(self, one: Instruction, owner: type[Instruction]) -> Made:
-        found: Made = one.__dict__.setdefault(self._name, self._make(one))
-        return found
 
 
 class Instruction(msgspec.Struct, frozen=True, dict=True):
@@ -45,7 +28,7 @@ class Instruction(msgspec.Struct, frozen=True, dict=True):
     scale: int = 1
     is_short: bool = False
 
-    @_Once
+    @once
     def code(self) -> bytes:
         """Machine code."""
         found = encode(self.form, self.registers, self.displacement, self.immediates, self.index)
@@ -53,7 +36,7 @@ class Instruction(msgspec.Struct, frozen=True, dict=True):
             found = readdressed(self.form, found, self.scale, self.is_short)
         return PADDING * self.padding + found if self.padding else found
 
-    @_Once
+    @once
     def text(self) -> str:
         """Intel-syntax assembly."""
         found = assembly(

@@ -8,7 +8,7 @@ latencies, and is late by what its operations waited for ports.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache
 from math import ceil
 from typing import Self, TypeVar
 
@@ -19,6 +19,7 @@ from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import mnemonics
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
+from cyclescope.once import once
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
 from cyclescope.simulate.units import BROUGHT, Units, result_of
 
@@ -52,12 +53,12 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         old = (p.source for p in overwritten(form) if f"{p.source.name}->{p.target.name}" in pairs)
         return cls(form, tuple(old))
 
-    @cached_property
+    @once
     def sources(self) -> list[Node]:
         """Everything that the form reads, and old values of destinations that it waits for."""
         return [*sources(self.form), *self.old]
 
-    @cached_property
+    @once
     def targets(self) -> list[Node]:
         """Everything that it writes, as far as the engine can hold it."""
         return targets(self.form)[:MOST_TARGETS]
@@ -98,25 +99,25 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         name = self.form.mnemonic
         return name in mnemonics("exchanges") or (name in mnemonics("sums") and source.name == "op2")
 
-    @cached_property
+    @once
     def writes_register(self) -> bool:
         """Whether a result goes to a register, and not to flags alone."""
         return any(node.part == "register" for node in self.targets)
 
-    @cached_property
+    @once
     def is_for_each(self) -> bool:
         """Whether the form does one thing to each register of a file: it reads and writes several alone."""
         operands = self.form.operands
         each = all(op.is_register and op.implicit and op.read and op.write for op in operands)
         return each and len(operands) > 1
 
-    @cached_property
+    @once
     def _bases(self) -> set[str]:
         """Registers that implicit memory operands go by; the stack pointer, where that is moved on by it."""
         every = {op.fixed for op in self.form.operands if op.is_memory and op.implicit}
         return {"RSP"} if "stack" in self.form.attributes else every
 
-    @cached_property
+    @once
     def _loaded_bases(self) -> set[str]:
         """Those by which something is loaded."""
         return {op.fixed for op in self.form.operands if op.is_memory and op.implicit and op.read}
@@ -125,14 +126,14 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         """Whether a source reaches the result through a load."""
         return node.part == "data" or self.is_address(node)
 
-    @cached_property
+    @once
     def computes(self) -> bool:
         """Whether there is more than a store: something is made of what is read."""
         return any(op.is_memory and op.read for op in self.form.operands) or any(
             t.part != "data" and not self.is_pointer(t) for t in self.targets
         )
 
-    @cached_property
+    @once
     def only_loads(self) -> bool:
         """Whether it passes on what it loads: no other value is read, no flags tell of a result.
 
@@ -165,7 +166,7 @@ class Latencies:
         self._measured = not extracted and bool(cost.operations) and not cost.eliminated
         self._computing = cache(self._computing_of)
 
-    @cached_property
+    @once
     def own(self) -> float:
         """Latency of what is not known, without loads and stores."""
         pairs = [(s, t, self._given(s, t)) for s in self._read for t in self.ends.targets]

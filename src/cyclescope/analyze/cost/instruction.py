@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from copy import copy
-from functools import cached_property
 
 import msgspec
 
@@ -32,6 +31,7 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel, Operation
+from cyclescope.once import once
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends
 from cyclescope.simulate.units import Units
 
@@ -76,7 +76,7 @@ class PlacedCost(CostWays, frozen=True, dict=True):
     alone: float
     uses: tuple[tuple[str, float], ...] = ()
 
-    @cached_property
+    @once
     def work(self) -> tuple[tuple[int, float], ...]:
         """Cycles by set of ports, the sets as bits."""
         sums: dict[int, float] = {}
@@ -86,7 +86,7 @@ class PlacedCost(CostWays, frozen=True, dict=True):
                 sums[ports] = sums.get(ports, 0.0) + op.count * op.cycles
         return tuple(sums.items())
 
-    @cached_property
+    @once
     def traits(self) -> frozenset[str]:
         """What it is, has or does, of `cost.traits`."""
         own = {
@@ -102,34 +102,34 @@ class PlacedCost(CostWays, frozen=True, dict=True):
         """Whether a source is data in memory."""
         return self.sources[source].part == "data"
 
-    @cached_property
+    @once
     def loads_general(self) -> bool:
         """Whether it loads, and has nothing to do with vectors."""
         return any(one.read for one in self.form.accesses) and not self.form.vector_width
 
-    @cached_property
+    @once
     def only_loads(self) -> bool:
         """Whether the form passes on what it loads."""
         return AllEnds(self.form).only_loads
 
-    @cached_property
+    @once
     def stores(self) -> bool:
         """Whether the form writes memory."""
         return any(one.write for one in self.form.accesses)
 
-    @cached_property
+    @once
     def jumps(self) -> bool:
         """Whether it always goes elsewhere."""
         attributes = self.form.attributes
         goes = not attributes.isdisjoint(("branch", "call", "return"))
         return goes and not self.may_fuse
 
-    @cached_property
+    @once
     def may_fuse(self) -> bool:
         """Whether it is a conditional branch, with which others fuse."""
         return "conditional_branch" in self.form.attributes
 
-    @cached_property
+    @once
     def locked(self) -> bool:
         """Whether the form has a LOCK prefix."""
         return is_locked(self.form)
@@ -144,20 +144,20 @@ class PlacedCost(CostWays, frozen=True, dict=True):
             if target.part != "data" and not self.loads(k)
         }
 
-    @cached_property
+    @once
     def loaded(self) -> frozenset[int]:
         """The sources that reach the results through a load."""
         ends = AllEnds(self.form)
         return frozenset(k for k, node in enumerate(self.sources) if ends.is_loaded(node))
 
-    @cached_property
+    @once
     def largest(self) -> tuple[float, float]:
         """The largest latencies, of sources that are at hand and of those that are loaded."""
         every = [(k in self.loaded, cycles) for column in self.columns for k, cycles in column]
         direct, through = (max((c for by, c in every if by == way), default=0.0) for way in (False, True))
         return direct, through
 
-    @cached_property
+    @once
     def engine_sources(self) -> tuple[int, ...]:
         """The sources that the simulated core knows, in its order."""
         waited = {k for column in self.columns for k, _ in column}
@@ -330,16 +330,16 @@ class PlacedCosts:
             cost = msgspec.structs.replace(cost, eliminated=False)
         return cost if cost.operations is plain.operations else self._shared.counted(cost)
 
-    @cached_property
+    @once
     def loading(self) -> frozenset[tuple[int, ...]]:
         """The ports, each a set, of what a plain load needs."""
         return frozenset(op.ports for op in self._plainly(instruction_set(self.machine.isa).roles.load))
 
-    @cached_property
+    @once
     def _storing(self) -> tuple[Operation, ...]:
         return self._plainly(instruction_set(self.machine.isa).roles.store)
 
-    @cached_property
+    @once
     def _addition(self) -> tuple[Operation, ...]:
         return self._plainly(instruction_set(self.machine.isa).roles.plain["addition"][0])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import msgspec
 
@@ -11,6 +10,7 @@ from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.registry import mnemonics
 from cyclescope.model.behaviour.published import MoreWork
 from cyclescope.model.machine import Core, FormCost
+from cyclescope.once import once
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Latencies
 
 FIRST, SECOND = "first", "second"  # of a fused pair
@@ -65,7 +65,7 @@ class CostVariant(msgspec.Struct, frozen=True):
 class AllEnds(Ends, frozen=True):
     """Sources and targets of a form, with the registers of every address, encodable or not."""
 
-    @cached_property
+    @once
     def sources(self) -> list[Node]:
         """Everything that the form reads, and old values of destinations that it waits for."""
         found = sources(self.form)
@@ -77,7 +77,7 @@ class AllEnds(Ends, frozen=True):
                 found += [node for node in nodes if node.name not in known]
         return [*found, *self.old]
 
-    @cached_property
+    @once
     def is_usual(self) -> bool:
         """Whether no two of its ends are apart, and no base of an address is moved on."""
         name, moved = self.form.mnemonic, any([op.role == "base" for op in self.form.operands])  # noqa: C419 - quicker
@@ -154,7 +154,7 @@ class PlacedLatencies:
             return 0.0
         return max(cycles - self._load, 0.0) if source.part == "data" else cycles
 
-    @cached_property
+    @once
     def computing(self) -> float:
         """Cycles from loaded values to results in registers and flags, without the load."""
         if self._is_move or not self.ends.computes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import msgspec
 
 from cyclescope.analyze.cost.changes import EXPLAINED, unexplained
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import ONLY_BESIDE, resource_ports
+from cyclescope.once import once
 
 
 class SharedResources:
@@ -65,7 +65,7 @@ class SharedResources:
             self._by_operations[operations] = known
         return known
 
-    @cached_property
+    @once
     def _limited(self) -> list[FormCost]:
         """The costs of forms that keep units without a port busy."""
         every = self._machine.forms.values()

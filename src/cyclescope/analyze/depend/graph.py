@@ -8,7 +8,6 @@ latency of the operand pair.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -31,6 +30,7 @@ from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.depend.ways import KnownWays
 from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.model.behaviour.published import CoreBehaviour
+from cyclescope.once import once
 
 _OUTSIDE = (None, 0.0)  # a source from outside the loop
 
@@ -80,7 +80,7 @@ class Graph(msgspec.Struct, frozen=True, dict=True):
     behaviour: CoreBehaviour
     forwarded: float
 
-    @cached_property
+    @once
     def nodes(self) -> Nodes:
         """All values, and what leads to them."""
         return _WaitingNodes(self).nodes()
@@ -128,7 +128,7 @@ class Graph(msgspec.Struct, frozen=True, dict=True):
         forms = [placed.form for placed in self.costs]
         return any(one.mnemonic in early or (counts and "stack" in one.attributes) for one in forms)
 
-    @cached_property
+    @once
     def chains(self) -> Chains | None:
         """What compiled code says of the graph, None where Python has to look."""
         early = self.behaviour.early

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache
 
 import msgspec
 
@@ -29,6 +29,7 @@ from cyclescope.analyze.predict.uncertainty import factors, interval
 from cyclescope.analyze.predict.watched import AVERAGING
 from cyclescope.model.binding import port_bound
 from cyclescope.model.machine import ASSUMED, EXTRACTED
+from cyclescope.once import once
 
 _UNSURE = frozenset((*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, SCHEDULED, *effects.ASSUMED_EFFECTS))
 
@@ -126,12 +127,12 @@ class BlockBounds:
                 return True
         return False
 
-    @cached_property
+    @once
     def evenly(self) -> list[float]:
         """Cycles per port where operations are split evenly over their ports."""
         return bounds.evenly(self.loads, len(self.machine.ports))
 
-    @cached_property
+    @once
     def by_place(self) -> tuple[float, float]:
         """The least and the most cycles by where a linker puts the code; the same where that is all one."""
         rest = max((c for name, c in self.deciding.items() if name != LINES_OF_CODE), default=0.0)
@@ -140,7 +141,7 @@ class BlockBounds:
 
     # --- what is sure ----------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def lower(self) -> float:
         """The greatest bound without what is assumed, at most what is expected.
 
@@ -157,7 +158,7 @@ class BlockBounds:
             rest = max(rest, self.least_chain)
         return min(rest, self.cycles)
 
-    @cached_property
+    @once
     def _known(self) -> list[PlacedCost]:
         return [one for one in self.costs if one.alone and self._is_known(one)]
 
@@ -178,16 +179,16 @@ class BlockBounds:
             slots = [placed.slots for placed in self.costs]
         return max(sum(slots) / width.slots, self.fetched)
 
-    @cached_property
+    @once
     def least_chain(self) -> float:
         """The slowest chain with the least latencies that are proved."""
         return self._chain_with(LEAST_PROVED) if self._may_be_less else self.slowest_chain
 
-    @cached_property
+    @once
     def _may_be_less(self) -> bool:
         return self.slowest_chain > 0 and self._graphs.may_differ(self.graph, LEAST_PROVED)
 
-    @cached_property
+    @once
     def most_chain(self) -> float:
         """The slowest chain with the most latencies that are proved."""
         more = is_carried(self.graph) and self._graphs.may_differ(self.graph, MOST_PROVED)
