@@ -15,6 +15,7 @@ import msgspec
 
 from cyclescope.analyze.decode.kept import Kept
 from cyclescope.errors import CyclescopeError
+from cyclescope.model.machine import MachineModel
 from cyclescope.session.block_files import Written, machine_codes
 from cyclescope.session.machines import load_model
 from cyclescope.session.predictors import BlockAnswer, OwnPredictor, own_predictor
@@ -49,17 +50,22 @@ class ReadyWorker(NamedTuple):
     isa: str
     kept: Kept[bytes, tuple[str, ...]]
 
+    @classmethod
+    def of(cls, name: str, model: MachineModel) -> ReadyWorker:
+        """That of a predictor by its name."""
+        return cls(own_predictor(name, model), model.isa, Kept())
 
+
+Key = tuple[str, int, str]  # of a task: its machine as of a moment, and the predictor
 _own = threading.local()  # simulated cores are for one thread each
 
 
 def _ready(machine: str, written: int, name: str) -> ReadyWorker:
     """What a worker makes once."""
-    found: dict[tuple[str, int, str], ReadyWorker] = _own.__dict__.setdefault("ready", {})
+    found: dict[Key, ReadyWorker] = _own.__dict__.setdefault("ready", {})
     key = machine, written, name
     if key not in found:
-        model = load_model(machine)
-        found[key] = ReadyWorker(own_predictor(name, model), model.isa, Kept())
+        found[key] = ReadyWorker.of(name, load_model(machine))
         gc.freeze()  # tables of many objects, which are there to the end
     return found[key]
 
@@ -90,8 +96,13 @@ def _cells(code: bytes, answer: BlockAnswer) -> tuple[str, ...]:
     return code.hex(), *(f"{number:.4f}" for number in numbers), answer.bound, ""
 
 
-def start_worker(parent: int) -> None:
-    """Make this process a worker of another: signals are for that one, and it ends where that one is gone."""
+def start_worker(parent: int, key: Key, ready: ReadyWorker) -> None:
+    """Make this process a worker of another: signals are for that one, and it ends where that one is gone.
+
+    What it needs is there already: it was made before the process was forked.
+    """
+    _own.__dict__["ready"] = {key: ready}
+    gc.freeze()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

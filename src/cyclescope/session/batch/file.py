@@ -19,10 +19,17 @@ from cyclescope.errors import UsageError, unreadable, unwritable
 from cyclescope.host.files import replaceable
 from cyclescope.model.machine import MachineModel
 from cyclescope.session.batch.blocks import block_lines, counted_lines, pieces
-from cyclescope.session.batch.chunk import BATCH_COLUMNS, ChunkTask, predicted_chunk, start_worker
+from cyclescope.session.batch.chunk import (
+    BATCH_COLUMNS,
+    ChunkTask,
+    Key,
+    ReadyWorker,
+    predicted_chunk,
+    start_worker,
+)
 from cyclescope.session.block_files import Written
 from cyclescope.session.machines import is_file, load_model
-from cyclescope.session.predictors import ANALYTIC, own_predictor
+from cyclescope.session.predictors import ANALYTIC
 
 _CHUNK = 500  # blocks of a task, tenths of a second: little is lost, and little is said between processes
 _AHEAD = 3  # tasks per worker that are handed out: none waits for the next, and memory stays small
@@ -65,8 +72,8 @@ def predict_file(
     """
     blocks, output = Path("/dev/stdin" if str(blocks) == "-" else blocks), replaceable(Path(output))
     partial, described = (output.with_name(f"{output.name}{end}") for end in (".partial", ".state"))
-    model = load_model(machine)
-    own_predictor(predictor, model)  # what is wrong with them is told before anything else
+    key, model = (machine, _written(machine), predictor), load_model(machine)
+    ready = ReadyWorker.of(predictor, model)  # what is wrong with them is told before anything else
     state, of = _state(blocks, model, predictor), counted_lines(blocks)
     before = _rows_before(partial, described, state)
     done = before
@@ -78,7 +85,7 @@ def predict_file(
             f"{blocks} has no blocks", "write one per line: machine code in hexadecimal, or text"
         )
     with _appended(partial, described, state, before) as file:
-        for task, text in _in_order(chain(first, tasks), executor, jobs):
+        for task, text in _in_order(chain(first, tasks), executor, jobs, (key, ready)):
             file.write(text)
             file.flush()
             done += len(task.lines)
@@ -98,14 +105,14 @@ def _batched(lines: Iterable[Written], size: int) -> Iterator[tuple[Written, ...
 
 
 def _in_order(
-    tasks: Iterator[ChunkTask], executor: Executor | None, jobs: int
+    tasks: Iterator[ChunkTask], executor: Executor | None, jobs: int, ready: tuple[Key, ReadyWorker]
 ) -> Iterator[tuple[ChunkTask, str]]:
     """Tasks with their results, in order; no more are handed out than keep all workers busy."""
     if executor is not None:
         yield from _handed(tasks, executor, _OTHERS)
         return
     many = jobs or len(os.sched_getaffinity(0))
-    own = ProcessPoolExecutor(many, get_context("fork"), start_worker, (os.getpid(),))
+    own = ProcessPoolExecutor(many, get_context("fork"), start_worker, (os.getpid(), *ready))
     try:
         yield from _handed(tasks, own, many * _AHEAD)
     finally:

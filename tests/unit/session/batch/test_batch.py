@@ -283,3 +283,13 @@ def _group(leader):
         if int(fields[3]) == leader and fields[0] != "Z":
             found.append(path.parent.name)
     return [one for one in found if int(one) != os.getpid()]
+
+
+def test_own_workers_have_the_machine_from_the_start(lines, tmp_path, monkeypatch):
+    """Each would read and check the model again."""
+
+    def load(_machine):
+        raise AssertionError("a worker loaded the machine")
+
+    monkeypatch.setattr(chunk, "load_model", load)
+    assert predict_file(lines, tmp_path / "out.csv", MACHINE, jobs=2).predicted == 60
