@@ -359,12 +359,13 @@ def read_approach(
 class GrowingApproach:
     """How ports are found, again and again while a store gets answers: only what is new is read.
 
-    `known` gives names to ports.
+    `known` gives names to ports. Throughputs are in the store before it is first read.
     """
 
     def __init__(self, store: Store, table: Table, known: MachineModel | None = None) -> None:
         self._store, self._table, self._known = store, table, known
         self._front_end: FrontEndFacts | None = None
+        self._evidence: OtherEvidence | None = None
         self._events: Sequence[str] = ()
         self._records: dict[Key, Record] = {}
         self._last = 0  # number of the last record, which one that replaces it may have, too
@@ -374,14 +375,15 @@ class GrowingApproach:
     def settle_front_end(self) -> None:
         """Nothing more is measured of the front end, or of forms alone."""
         self._records, self._last, self._told = {}, 0, None
-        self._front_end = None
+        self._front_end = self._evidence = None
         if not issues_in_order(self._store.records_of((ORDER_OF_ISSUE,))):
             self._front_end, self._events = _front_end_of(self._store, self._table), self._store.events()
 
     def read(self) -> Approach:
         """What the store tells by now."""
         if self._front_end is None:
-            return read_approach(self._store, self._table, self._known)
+            self._evidence = self._evidence or OtherEvidence.of(self._store, self._table)
+            return read_approach(self._store, self._table, self._known, evidence=self._evidence)
         found = self._store.records_of(_OF_CLASSES, since=self._last, rounds=False)
         new = [record for record in found if self._records.get(record.key) != record]
         self._since |= {record.form for record in new}

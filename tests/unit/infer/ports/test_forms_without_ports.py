@@ -236,6 +236,17 @@ def test_an_approach_that_grows_is_what_a_whole_store_tells(complete, table, tmp
         assert told(growing.read()) == told(read_approach(store, table)) != told(whole)
 
 
+def test_throughputs_are_read_once_for_the_stages_of_the_front_end(complete, table, monkeypatch):
+    times = []
+    with closing(Store(complete, isa=table.isa, readonly=True)) as store:
+        found, growing = store.throughputs(), GrowingApproach(store, table)
+        monkeypatch.setattr(store, "throughputs", lambda: times.append(1) or found)
+        assert told(growing.read()) == told(growing.read())
+        assert len(times) == 1
+        growing.settle_front_end()
+        assert len(times) == 2, "once more for what ports rest on"
+
+
 def test_what_stands_beside_slow_forms_leaves_all_else_as_it_was_told(complete, table, tmp_path):
     path = tmp_path / "store.sqlite"
     path.write_bytes(complete.read_bytes())
