@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import suppress
 from itertools import chain, islice
 from multiprocessing import get_context
@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 
 import msgspec
 
-from cyclescope.errors import UsageError, unreadable, unwritable
+from cyclescope.errors import CyclescopeError, UsageError, unreadable, unwritable
 from cyclescope.host.files import replaceable
 from cyclescope.model.machine import MachineModel
 from cyclescope.session.batch.blocks import block_lines, counted_lines, pieces
@@ -68,7 +68,7 @@ def predict_file(
     `machine` is a name or a file that all workers can read. An `executor` of any kind (`concurrent.futures`;
     a Dask client's `get_executor()`) runs the tasks, else `jobs` processes (0: one per CPU). Until it is
     complete the table is `OUTPUT.partial`: where one is there, and of the same blocks and machine, it is gone
-    on with. Raises UsageError.
+    on with. Raises UsageError, and CyclescopeError where a worker was killed.
     """
     blocks, output = Path("/dev/stdin" if str(blocks) == "-" else blocks), replaceable(Path(output))
     partial, described = (output.with_name(f"{output.name}{end}") for end in (".partial", ".state"))
@@ -85,11 +85,15 @@ def predict_file(
             f"{blocks} has no blocks", "write one per line: machine code in hexadecimal, or text"
         )
     with _appended(partial, described, state, before) as file:
-        for task, text in _in_order(chain(first, tasks), executor, jobs, (key, ready)):
-            file.write(text)
-            file.flush()
-            done += len(task.lines)
-            report(done, max(of, done))
+        try:
+            for task, text in _in_order(chain(first, tasks), executor, jobs, (key, ready)):
+                file.write(text)
+                file.flush()
+                done += len(task.lines)
+                report(done, max(of, done))
+        except BrokenExecutor as error:  # as the system does where memory is short
+            what = f"a process that predicts was killed behind {done} blocks"
+            raise CyclescopeError(what, "the same command goes on from there") from error
     partial.replace(output)
     described.unlink(missing_ok=True)
     return BatchResult(done, before)

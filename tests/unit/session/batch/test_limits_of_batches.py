@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Executor, Future
 from types import SimpleNamespace
 
 import pytest
 
+from cyclescope.errors import CyclescopeError
 from cyclescope.session.batch import chunk, file
 from cyclescope.session.batch.blocks import pieces
 from cyclescope.session.batch.file import predict_file
@@ -52,6 +54,18 @@ def test_each_worker_has_three_tasks_at_hand(blocks, tmp_path, monkeypatch, jobs
     monkeypatch.setattr(file, "ProcessPoolExecutor", lambda *_: handed)
     predict_file(blocks, tmp_path / "out.csv", MACHINE, jobs=jobs)
     assert (len(handed.sizes), handed.most) == (25, 3 * jobs)
+
+
+def killed(task):
+    os._exit(1)
+
+
+def test_a_killed_worker_is_said_with_how_to_go_on(blocks, tmp_path, monkeypatch):
+    monkeypatch.setattr(file, "predicted_chunk", killed)
+    with pytest.raises(CyclescopeError, match="killed behind 0 blocks: the same command goes on from there"):
+        predict_file(blocks, tmp_path / "out.csv", MACHINE, jobs=1)
+    monkeypatch.undo()
+    assert predict_file(blocks, tmp_path / "out.csv", MACHINE, jobs=1).predicted == 12_001
 
 
 def test_a_worker_looks_each_second_whether_somebody_wants_its_answers(monkeypatch):
