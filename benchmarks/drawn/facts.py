@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from benchmarks.drawn.features import draw_front_end
 from benchmarks.lib.common import Check, at_least, parser, present
 from cyclescope.backend.simulated import Noise, SimulatedBackend
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import PROBES
-from cyclescope.simulate.features import draw_front_end
 from cyclescope.simulate.front_end import FrontEnd
 from cyclescope.simulate.passing import Passing
 from tests.support.made.probed import drawn, scored

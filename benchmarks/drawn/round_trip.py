@@ -21,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.drawn.features import with_narrow_units
 from benchmarks.lib.common import Check, at_least, checks_table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
@@ -41,7 +42,6 @@ from cyclescope.model.ports import issue_throughput, port_throughput
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.cost import cost_of
 from cyclescope.simulate.draw import draw_machine
-from cyclescope.simulate.features import with_narrow_units
 from cyclescope.simulate.front_end import FEATURELESS, FrontEnd
 
 IN_ORDER = ("cortex-a510", "spacemit-x60")

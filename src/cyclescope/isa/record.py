@@ -234,9 +234,7 @@ class MnemonicKinds(msgspec.Struct, frozen=True, kw_only=True):
     what is `ordered` waits for what is before it, or holds up what is behind: barriers of code and memory.
     `exchanges` leave in each operand what was in the other, `sums` put a sum in the place of one of both.
 
-    What cores that are drawn at random do: `renamed` are moves that they may eliminate, `transfers` moves to
-    and from memory whose latency they may shorten, `drawn_idioms` begin what may be an idiom, and
-    `after_moves` share a slot with one of `copies` to their target.
+    On simulated cores `after_moves` may share a slot with one of `copies` to their target.
     """
 
     streaming: tuple[str, ...] = ()
@@ -249,9 +247,6 @@ class MnemonicKinds(msgspec.Struct, frozen=True, kw_only=True):
     ordered: tuple[str, ...] = ()
     exchanges: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
-    renamed: tuple[str, ...] = ()
-    transfers: tuple[str, ...] = ()
-    drawn_idioms: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
     after_moves: tuple[str, ...] = ()
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from benchmarks.drawn.features import with_drawn_renamer
 from cyclescope.backend.base import Backend
 from cyclescope.backend.simulated import Noise, SimulatedBackend
 from cyclescope.isa.table import load_table
@@ -19,7 +20,6 @@ from cyclescope.probe.question import Probe
 from cyclescope.probe.run import ask
 from cyclescope.probe.slots import move_points, slot_points
 from cyclescope.simulate.draw import draw_machine
-from cyclescope.simulate.features import with_drawn_renamer
 
 _SIMPLE = "ADD_01 (R64, R64)", "PADDD (XMM, XMM)"  # whose ports moves have that are executed
 NOISE = Noise(jitter=0.0015, burst=0.35, step=32.0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.drawn.features import with_narrow_units
 from cyclescope.isa.dataflow import is_old, overwritten, pairs
 from cyclescope.model.machine import DRAWN
 from cyclescope.simulate.cost import template
 from cyclescope.simulate.draw import draw_machine
-from cyclescope.simulate.features import with_narrow_units
 from cyclescope.simulate.simulator import Simulator
 from cyclescope.simulate.units import Units
 

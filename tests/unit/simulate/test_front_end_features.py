@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from benchmarks.drawn.features import with_drawn_scheduler
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import Writeback
 from cyclescope.simulate.draw import draw_machine
 from cyclescope.simulate.engine import Engine
-from cyclescope.simulate.features import with_drawn_scheduler
 from cyclescope.simulate.front_end import FEATURELESS, FrontEnd
 from cyclescope.simulate.simulator import Simulator
 

@@ -7,6 +7,7 @@ from contextlib import closing
 import msgspec
 import pytest
 
+from benchmarks.drawn.features import with_drawn_scheduler
 from cyclescope.backend.simulated import LOUD, QUIET, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.machine_model import form_cost
@@ -23,7 +24,6 @@ from cyclescope.model.facts import HIGH
 from cyclescope.report.card import card
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
-from cyclescope.simulate.features import with_drawn_scheduler
 
 TABLE = load_table("x86-64")
 FORM = TABLE["PADDD (XMM, XMM)"]

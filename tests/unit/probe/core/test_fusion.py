@@ -7,13 +7,13 @@ import random
 import msgspec
 import pytest
 
+from benchmarks.drawn.features import draw_front_end
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.core.fusion import OF_OTHERS
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
-from cyclescope.simulate.features import draw_front_end
 from cyclescope.simulate.front_end import FrontEnd
 from tests.support.made.probed import NOISE, drawn, facts, scored, shared_slots
 from tests.support.made.truths import BRANCHES, FIRSTS, fused

@@ -13,6 +13,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from benchmarks.drawn.features import draw_front_end
 from cyclescope.backend.native import NativeBackend
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.host.counters import GENERAL, OF_CACHES
@@ -30,7 +31,6 @@ from cyclescope.report.pages.core_card import core_card
 from cyclescope.report.probes import asked_json, asked_text, head
 from cyclescope.session.counting import beside
 from cyclescope.session.counting.beside import count_named
-from cyclescope.simulate.features import draw_front_end
 from tests.support.made.probed import drawn
 from tests.support.made.truths import BRANCHES, FIRSTS, fused
 from tests.support.programs.fake_runner import fake_runner

@@ -15,11 +15,14 @@ import msgspec
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
-from cyclescope.isa.registry import instruction_set, mnemonics
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.simulate.front_end import FrontEnd
 
 _OFTEN = 0.5
+_MAY_BE_RENAMED = {"MOV", "MOVAPS", "MOVDQA", "MOVZX", "MOVSXD"}
+_TRANSFERS = {"MOV", "MOVZX", "MOVSXD", "MOVSS", "MOVQ", "MOVUPS", "PUSH", "POP"}
+_MAY_BE_IDIOMS = ("XOR", "SUB", "AND", "PXOR", "PXORD", "PSUB", "PAND", "PCMP", "PADDD")  # begin so
 _WIDEST = 512  # bits of a vector, or of what it is loaded from
 _SHORTENED = 2.0  # cycles: a latency is at least one
 
@@ -32,7 +35,7 @@ def with_drawn_renamer(machine: MachineModel, forms: Iterable[InstructionForm], 
             costs[form.id] = _transferred(machine, form)
         elif _is_renamed(form):
             costs[form.id] = _moved(machine, form, _draw(seed, "move", _key(form)).random() < 0.5)
-        elif _stem(form).startswith(mnemonics("drawn_idioms")) and form.memory < 0:
+        elif _stem(form).startswith(_MAY_BE_IDIOMS) and form.memory < 0:
             kind = _draw(seed, "idiom", _key(form)).choice(("", "zero", "breaking"))
             costs[form.id] = msgspec.structs.replace(costs[form.id], idiom=kind)
     return msgspec.structs.replace(machine, forms=costs)
@@ -85,12 +88,12 @@ def _twice(op: Operation, spared: frozenset[int]) -> Operation:
 def _is_renamed(form: InstructionForm) -> bool:
     """Whether a core may do a form by renaming, as a move between registers of a file."""
     both = len(form.operands) == 2 and all(op.is_register for op in form.operands)
-    return both and _stem(form) in mnemonics("renamed") and len({domain(op.cls) for op in form.operands}) == 1
+    return both and _stem(form) in _MAY_BE_RENAMED and len({domain(op.cls) for op in form.operands}) == 1
 
 
 def _is_transfer(form: InstructionForm) -> bool:
     memory = [op for op in form.operands if op.is_memory]
-    return len(memory) == 1 and _stem(form) in mnemonics("transfers")
+    return len(memory) == 1 and _stem(form) in _TRANSFERS
 
 
 def _transferred(machine: MachineModel, form: InstructionForm) -> FormCost:
@@ -117,7 +120,7 @@ def _key(form: InstructionForm) -> str:
 
 
 def _draw(*key: object) -> random.Random:
-    return random.Random(" ".join(map(str, key)))  # noqa: S311 - no secret
+    return random.Random(" ".join(map(str, key)))
 
 
 def _moved(machine: MachineModel, form: InstructionForm, eliminated: bool) -> FormCost:
