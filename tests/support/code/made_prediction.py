@@ -52,22 +52,23 @@ def changed(**values):
 
 
 class Tags(HTMLParser):
-    """The open elements, which have to be closed in their order, and the cells of the tables."""
+    """Elements with attributes, which have to be closed in their order, and the cells of the tables."""
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.rows = [], []
+        self.open, self.rows, self.seen = [], [], []
         self.feed(text)
         assert not self.open
 
     def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
         if tag != "meta":
             self.open.append(tag)
         if tag == "tr":
             self.rows.append([])
 
     def handle_startendtag(self, tag, attrs):
-        """An element of the drawing that is closed at once."""
+        self.seen.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag

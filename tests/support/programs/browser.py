@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import json
 import os
@@ -22,7 +21,7 @@ PATIENCE = 60  # seconds for an answer: other programs may run beside
 class Browser:
     """One tab; `problems` are errors of scripts, `requests` everything that was asked for."""
 
-    def __init__(self, width=1280, height=900, dark=False):
+    def __init__(self, width=1280, height=900):
         self._home = tempfile.mkdtemp(prefix="browser-")
         to_read, self._out = os.pipe()
         self._in, to_write = os.pipe()
@@ -41,9 +40,6 @@ class Browser:
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
         self.resize(width, height)
-        if dark:
-            features = [{"name": "prefers-color-scheme", "value": "dark"}]
-            self.call("Emulation.setEmulatedMedia", features=features)
 
     def call(self, method, **params):
         """The answer to one command."""
@@ -103,10 +99,10 @@ class Browser:
         self.wait("document.documentElement?.dataset.ready === 'yes'")
         return time.monotonic() - start
 
-    def press(self, key, text=""):
+    def press(self, key):
         """One key, as somebody presses it."""
         codes = {"Enter": 13, "Escape": 27, "ArrowDown": 40, "ArrowUp": 38, "End": 35, "Tab": 9}
-        more = {"text": text or ("\r" if key == "Enter" else "")}
+        more = {"text": "\r" if key == "Enter" else ""}
         if key in codes:
             more["windowsVirtualKeyCode"] = codes[key]
         for kind in ("keyDown", "keyUp"):
@@ -115,10 +111,6 @@ class Browser:
     def type(self, text):
         """Text into what has the focus."""
         self.call("Input.insertText", text=text)
-
-    def picture(self, path):
-        """A screenshot."""
-        Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
     def close(self):
         """End the browser."""

@@ -21,7 +21,6 @@ from cyclescope.isa.assembly import limits
 from cyclescope.isa.assembly.assemble import assemble
 
 pytestmark = pytest.mark.skipif(not tools("x86-64"), reason="needs an assembler")
-TOO_MUCH = "is too much to assemble: .*: look for .rept, .skip"
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])

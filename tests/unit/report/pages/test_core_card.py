@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import msgspec
 import pytest
@@ -17,6 +16,7 @@ from cyclescope.probe.question import GridPlace
 from cyclescope.probe.run import Asked, ask
 from cyclescope.report.pages.core_card import CURVE_HEIGHT, CURVE_WIDTH, _row, _title, core_card
 from cyclescope.report.pages.heat import heat_maps
+from tests.support.code.made_prediction import Tags
 from tests.support.made.probed import drawn
 
 SOME = [PROBES["in-flight"], PROBES["move-elimination"]]
@@ -26,26 +26,6 @@ SOME = [PROBES["in-flight"], PROBES["move-elimination"]]
 def asked():
     backend = SimulatedBackend(drawn(SOME, 4))
     return list(ask(SOME, backend, load_table("x86-64"), quick=True))
-
-
-class Tags(HTMLParser):
-    """Every tag is closed."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.seen = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.seen.append((tag, dict(attributes)))
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.seen.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
 
 
 LEAST_SWEPT = 4  # places of a part that are drawn as a sweep
