@@ -10,8 +10,6 @@ edited.
 
 from __future__ import annotations
 
-import json
-import lzma
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..packing import Interner, packed
 from . import operands, probe, records, rules, samples, text, values
 from .operands import Op
 from .records import Record
@@ -27,24 +26,7 @@ from .samples import Sample, Trials
 from .text import Written
 
 ROOT = Path(__file__).parents[2] / "src/cyclescope/isa"
-FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
 NAMES = {"64bit": "RV64", "-64bit": "RV32"}
-
-
-class Interner:
-    """Distinct values in order of appearance, referred to by index."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._index: dict[str, int] = {}
-
-    def __call__(self, value: Any) -> int:
-        """Index of a value, new or known."""
-        key = json.dumps(value)
-        if key not in self._index:
-            self._index[key] = len(self.values)
-            self.values.append(value)
-        return self._index[key]
 
 
 @dataclass
@@ -195,13 +177,12 @@ def llvm_version() -> str:
 
 def write(isa: str, data: dict[str, Any]) -> str:
     """Write a table and say what is in it."""
-    plain = json.dumps(data, separators=(",", ":")).encode()
-    packed = lzma.compress(plain, filters=FILTERS)
+    small = packed(data)
     target = ROOT / isa / "tables/forms.json.xz"
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(packed)
+    target.write_bytes(small)
     counts = ", ".join(f"{len(v)} {k}" for k, v in data.items() if isinstance(v, list))
-    return f"{isa}: {counts}, {len(plain)} bytes, {len(packed)} packed"
+    return f"{isa}: {counts}, {len(small)} bytes"
 
 
 def main() -> None:

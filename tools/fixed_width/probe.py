@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import llvm
 from .records import Record
 
 HERE = Path(__file__).parent
@@ -27,19 +27,8 @@ class Answer:
 
 
 def build(directory: Path) -> Path:
-    """Compile the program that asks LLVM."""
-    flags, libraries = (
-        shlex.split(
-            subprocess.run(["llvm-config-22", option], check=True, capture_output=True, text=True).stdout
-        )
-        for option in ("--cxxflags", "--ldflags")
-    )
-    program = directory / "probe"
-    source = HERE / "probe.cpp"
-    built = ["-o", str(program), *libraries, "-lLLVM-22"]
-    command = ["g++", *flags, "-O1", "-std=c++17", str(source), *built]
-    subprocess.run(command, check=True)
-    return program
+    """The program that asks LLVM."""
+    return llvm.build(HERE / "probe.cpp", directory)
 
 
 class Probe:

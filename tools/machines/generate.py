@@ -9,8 +9,6 @@ result is committed and never edited.
 from __future__ import annotations
 
 import json
-import lzma
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -18,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..llvm import build
+from ..packing import packed
 from .corrections import corrected
 from .costs import Change, Cost, Costs, Place, plain_places
 from .folded import registers, settled
@@ -28,24 +28,8 @@ HERE = Path(__file__).parent
 TARGET = HERE.parents[1] / "src/cyclescope/model/machines"
 TRIPLES = {"x86-64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "riscv64": "riscv64-linux-gnu"}
 LICENCE = "Apache-2.0 WITH LLVM-exception"
-FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
 PLAIN_LOAD = "MOV (R64, M64)"
 Record = dict[str, Any]
-
-
-def build(directory: Path) -> Path:
-    """Compile the extractor."""
-    flags, libraries = (
-        shlex.split(
-            subprocess.run(["llvm-config-22", option], check=True, capture_output=True, text=True).stdout
-        )
-        for option in ("--cxxflags", "--ldflags")
-    )
-    program = directory / "extract"
-    source = HERE / "extract.cpp"
-    command = ["g++", *flags, "-O1", "-std=c++17", source, "-o", program, *libraries, "-lLLVM-22"]
-    subprocess.run(command, check=True)
-    return program
 
 
 def extract(program: Path, isa: str) -> tuple[Record, list[tuple[Record, list[Place]]], list[Record]]:
@@ -184,22 +168,21 @@ def core(model: Record, costs: Costs) -> Record:
 
 def write(isa: str, data: Record) -> str:
     """Write an archive and say what is in it."""
-    text = json.dumps(data, separators=(",", ":")).encode()
-    packed = lzma.compress(text, filters=FILTERS)
+    small = packed(data)
     TARGET.mkdir(exist_ok=True)
-    (TARGET / f"{isa}.json.xz").write_bytes(packed)
+    (TARGET / f"{isa}.json.xz").write_bytes(small)
     machines = data["machines"]
     pairs = sum(m["forms"] for m in machines.values())
     return (
         f"{isa}: {len(machines)} machines, {len(data['forms'])} forms, {pairs} pairs, "
-        f"{len(data['rows'])} rows, {len(data['shapes'])} shapes, {len(text)} bytes, {len(packed)} packed"
+        f"{len(data['rows'])} rows, {len(data['shapes'])} shapes, {len(small)} bytes"
     )
 
 
 def main() -> None:
     """Write the archives of all ISAs."""
     with tempfile.TemporaryDirectory() as directory:
-        program = build(Path(directory))
+        program = build(HERE / "extract.cpp", Path(directory))
         for isa in TRIPLES:
             print(write(isa, archive(isa, *extract(program, isa))), file=sys.stderr)
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from iced_x86 import CpuidFeature, OpKind
 
+from ..packing import Interner
 from . import names, templates
 from .enumerate_forms import CODE, FIXED, Builder, Variant, enum_names, user_mode_variants
 from .operands import FLAG_BITS, MNEMONIC, Facts, Op, facts
@@ -29,22 +30,6 @@ BASE_FEATURES = {"INTEL8086", "INTEL186", "INTEL286", "INTEL386", "INTEL486", "X
                  "INTEL8086_ONLY", "INTEL286_ONLY", "INTEL386_ONLY", "CPUID", "INTEL386_486_ONLY",
                  "INTEL386_A0_ONLY", "INTEL486_A_ONLY"}  # fmt: skip
 FEATURE_NAMES = {"FPU": "X87", "FPU287": "X87", "FPU387": "X87", "FPU287XL_ONLY": "X87"}
-
-
-class Interner:
-    """Distinct values in order of appearance, referred to by index."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._index: dict[str, int] = {}
-
-    def __call__(self, value: Any) -> int:
-        """Index of a value, new or known."""
-        key = json.dumps(value)
-        if key not in self._index:
-            self._index[key] = len(self.values)
-            self.values.append(value)
-        return self._index[key]
 
 
 def operand_record(op: Op) -> list[Any]:

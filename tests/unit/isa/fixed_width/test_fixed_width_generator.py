@@ -8,10 +8,11 @@ import pytest
 
 from cyclescope.isa.fields import Notation
 from tools.fixed_width import operands, probe, records, rules, samples, text, values
-from tools.fixed_width.generate import Interner, feature_names
+from tools.fixed_width.generate import feature_names
 from tools.fixed_width.operands import Op
 from tools.fixed_width.records import Field, McOperand, Record
 from tools.fixed_width.samples import Sample
+from tools.packing import Interner
 
 PLAIN = {"tied": [-1, -1, -1], "early": [], "reads": [], "writes": [], "flags": []}
 
