@@ -46,6 +46,10 @@ class Assumed(Meaning):
         "SSE beside wider vectors, and no VZEROUPPER: that it keeps the rest of its destination, for "
         "which it may wait, is not counted: {}"
     )
+    KEPT_FLAGS = (
+        "the flags of these are read, which are those from before where the count is 0: a core may take far "
+        "longer then, which is not counted: {}"
+    )
     LONG_CODE = (
         "{} instructions may be more than the core keeps decoded: what it has to fetch and to decode again "
         "each time is slower, which is not counted"

@@ -25,6 +25,7 @@ from cyclescope.remarks.remark import LISTED, Remark
 from cyclescope.simulate.cost import Ends
 
 _REPEATS = frozenset(("rep", "repne"))
+_COUNTED = "conditional_flags"  # an attribute of forms
 
 
 def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> Iterator[Remark]:
@@ -55,6 +56,8 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
         plain = any(not placed.unknown_ports for placed in locked)
         yield (Assumed.LOCKED_AS_PLAIN if plain else Assumed.LOCKED).of()
     yield from _about_state(graph)
+    if counted := [one for n, one in enumerate(graph.instructions) if _passes_flags(graph.instructions, n)]:
+        yield Assumed.KEPT_FLAGS.of(_places(counted))
     yield from _about_upper_halves(graph.instructions)
     if (types := instruction_set(costs.machine.isa).vector_types) is not None:
         yield from _about_vectors(graph.instructions, costs, types)
@@ -193,6 +196,19 @@ def _about_state(graph: Graph) -> Iterator[Remark]:
     if read:
         names = "/".join(dict.fromkeys(name for _, name in read))
         yield Assumed.STICKY.of(names, _places(one for one, _ in read))
+
+
+def _passes_flags(instructions: Sequence[BlockInstruction], number: int) -> bool:
+    """Whether flags are read behind an instruction that leaves them as they are where its count is 0."""
+    form = instructions[number].form
+    left = form.flags_written if form and _COUNTED in form.attributes else 0
+    for one in chain(instructions[number + 1 :], instructions[:number]):
+        if not left or one.form is None:
+            return False
+        if left & one.form.flags_read and _COUNTED not in one.form.attributes:
+            return True
+        left &= ~one.form.flags_written
+    return False
 
 
 def _about_upper_halves(instructions: Sequence[BlockInstruction]) -> Iterator[Remark]:
