@@ -89,7 +89,7 @@ class Standings:
             ):  # fmt: skip
                 found.append(same[3])
                 continue
-            addresses = [address and (address.base, address.index) for address in one.memory]
+            addresses = [at and (at.base, at.index, at.scale, at.is_moved) for at in one.memory]
             key = form.id, top, one.registers, *addresses
             standing = known.get(key)
             if standing is None:

@@ -196,3 +196,14 @@ def test_a_load_comes_as_late_as_its_address_was_found_to_be(text, asked, cycles
     for facts, expected in (((), cycles), (LATER, asked)):
         machine = changed(measured(*facts), **changes)
         assert predicted(text, machine=machine).bounds["loop_carried"] == expected
+
+
+def test_a_block_takes_the_same_whatever_was_predicted_before():
+    costs = {"op2.address->op1": 4.0, "op2.index->op1": 5.0}
+    predictor = Predictor(changed(measured(*LATER), MOV_R64_M64={"latencies": costs}))
+    texts = {"mov rax, [rax + rcx]": 4.0, "mov rax, [rax + rcx + 8]": 5.0, "mov rax, [rax + rcx * 4]": 5.0}
+    for order in (texts, reversed(texts), texts):
+        found = {
+            text: predictor.predict(block(text), simulate=False).bounds["loop_carried"] for text in order
+        }
+        assert found == texts
