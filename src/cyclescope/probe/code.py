@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -65,10 +65,12 @@ def written(isa: str, *texts: str) -> tuple[KernelLine, ...]:
 
     An index as `*2o` is scaled, and with `~` an address has no displacement.
     """
-    return tuple(_line(text, NUMBERS[isa]) for text in texts)
+    return tuple([_line(isa, text) for text in texts])
 
 
-def _line(text: str, numbers: Mapping[str, int]) -> KernelLine:
+@lru_cache(maxsize=1 << 14)  # of all probes
+def _line(isa: str, text: str) -> KernelLine:
+    numbers = NUMBERS[isa]
     form, _, rest = text.partition(": ")
     words = rest.split()
     constants = tuple(int(word[1:]) for word in words if word[0] == "#")

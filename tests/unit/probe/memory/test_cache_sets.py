@@ -20,6 +20,7 @@ PROBE = PROBES["cache-sets"]
 CASES = {case.subject: case for case in PROBE.cases("x86-64")}
 WAYS, SIZE, LINE = CASES
 KIB, LEAST_PAGE = 1024, cache_sets.LEAST_PAGE
+WALKS = {cache_sets._part(distance) for distance in cache_sets.LINE_DISTANCES}
 
 
 class Cache(DrawnCore):
@@ -54,7 +55,7 @@ class Cache(DrawnCore):
         return self.read(self.hit + (self.miss - self.hit) * missed / len(lines))
 
     def take(self, part, x, ways):
-        if part in {cache_sets._part(distance) for distance in cache_sets.LINE_DISTANCES}:
+        if part in WALKS:
             distance = int(part.split()[0]) * KIB
             return self.taken(distance * n for n in range(x))
         first = [LEAST_PAGE * n for n in range(ways)]
