@@ -39,6 +39,7 @@ class Looks:
         self.failed: Measurement | None = None
         self.is_cut_short = False
         self._seen: list[Look] = []
+        self._agreed: tuple[Look, Look] | None = None
 
     def add(self, measurement: Measurement) -> None:
         """Take another look."""
@@ -46,13 +47,13 @@ class Looks:
             self.failed = measurement
         else:
             self._seen.append((interval_of(measurement), measurement))
+            self._agreed = self._agreeing()
 
     def refuse(self, reason: Remark) -> None:
         """Take back what was seen: it is not what was asked about."""
         self.failed = msgspec.structs.replace(self.measurement, verdict=FAILED, error=reason.text)
 
-    @property
-    def _agreed(self) -> tuple[Look, Look] | None:
+    def _agreeing(self) -> tuple[Look, Look] | None:
         """The lowest two steady looks that agree: what disturbs makes slower."""
         steady = sorted((look for look in self._seen if look[0].is_steady), key=lambda look: look[0].value)
         return next(((one, other) for one, other in pairwise(steady) if one[0].meets(other[0])), None)
