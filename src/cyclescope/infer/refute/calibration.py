@@ -33,6 +33,7 @@ from cyclescope.measure.sampling import PASSING
 from cyclescope.measure.store import Store
 from cyclescope.model.calibration import LEVELS, NEAR, ClaimCalibration, TriedMixes
 from cyclescope.model.facts import LOW, MEDIUM
+from cyclescope.model.ports import ONLY_BESIDE
 from cyclescope.remarks.ports import Usage
 from cyclescope.remarks.remark import Remark
 
@@ -340,17 +341,16 @@ class Judge:
     def proved_units(self) -> list[str]:
         """Units that most of the mixes which they decide take as long as, and few as long as without them.
 
-        They are limits: a mix that is faster than one shows that it is none, for some of its forms at least.
+        They are limits: mixes that are faster show that they are none, for some of their forms at least.
+        Slower ones say nothing against what counts only beside others, which many forms told.
         """
-        found = []
-        taken = [(trial, self._model.taken(trial.forms)) for trial in self.trials]
+        found, taken = [], [(trial, self._model.taken(trial.forms)) for trial in self.trials]
         for unit in self._model.units:
             deciding = [trial for trial, some in taken if unit in some and self._decides(unit, trial)]
-            held = [trial for trial in deciding if self.holds(trial)]
-            told = [trial for trial in deciding if self.holds(trial) != self._holds_without(unit, trial)]
-            limited = sum(self.holds(trial) for trial in told)
-            enough = min(len(held), limited) >= PROVED and len(held) > MOSTLY * len(deciding)
-            if enough and limited >= LIMITS * len(told):
+            held = sum(map(self.holds, deciding))
+            told = [self.holds(one) for one in deciding if self.holds(one) != self._holds_without(unit, one)]
+            enough = min(held, sum(told)) >= PROVED and (held > MOSTLY * len(deciding) or ONLY_BESIDE in unit)
+            if enough and sum(told) >= LIMITS * len(told):
                 found.append(unit)
         return found
 

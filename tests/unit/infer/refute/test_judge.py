@@ -147,6 +147,14 @@ def test_what_many_mixes_are_faster_than_is_no_limit(as_fast, proved):
     assert judge(*mixes, units=("u",), decide="A").proved_units() == ["u"] * proved
 
 
+def test_mixes_that_are_slower_say_nothing_against_what_counts_only_beside_others():
+    mixes = [("AB", 2, 0), ("AC", 2, 0), *((f"A{other}", 3, 0) for other in "DEF")]
+    assert judge(*mixes, units=("u",), decide="A").proved_units() == []
+    assert judge(*mixes, units=("beside u",), decide="A").proved_units() == ["beside u"]
+    assert judge(*mixes, *[("AB", 1, 0)] * 2, units=("beside u",), decide="A").proved_units() == []
+    assert judge(*mixes[1:], units=("beside u",), decide="A").proved_units() == []
+
+
 def test_shares_are_of_mixes_within_a_tenth():
     found = judge(("AB", 2, 0), ("AC", 2.3, 0), ("BC", 2.1, 0), ("CD", 4, 0)).calibration(9, 8, 1)
     assert (found.mixes["high"].number, found.mixes["high"].held) == (4, 2)
