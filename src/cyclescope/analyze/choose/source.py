@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -156,6 +158,9 @@ def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Progr
     for magic, what in _FORMATS.items():
         if data.startswith(magic):
             raise SourceError(f"{source} is {what}", "give assembly text or an ELF file")
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # as shells of Windows write what is redirected
+        with suppress(UnicodeError):
+            data = data.decode("utf-16").encode()
     if b"\0" in data:
         raise SourceError(f"{source} is binary, but no ELF file", "give assembly text or an ELF file")
     text = data.decode("utf-8-sig", errors="replace")

@@ -41,7 +41,9 @@ def object_program(content: bytes | Path, source: str) -> Program:
     binary = Binary(content, source)
     places = bases(binary)
     if not places:
-        raise SourceError(f"{source} has no code", "give an object file or an executable")
+        is_later = any(one.name.startswith(".gnu.lto_") for one in binary.sections)
+        remedy = "compile it without -flto" if is_later else "give an object file or an executable"
+        raise SourceError(f"{source} has no code", remedy)
     return Program(
         binary.isa,
         source,

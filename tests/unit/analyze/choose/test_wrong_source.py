@@ -164,6 +164,16 @@ def test_files_that_cannot_be_read(path, tmp_path):
         read_block(tmp_path / path)
 
 
+@pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
+def test_what_a_shell_of_windows_wrote_is_text(order, tmp_path):
+    file = tmp_path / "k.s"
+    file.write_bytes("\ufeffadd rax, rbx\r\n".encode(order))
+    assert [one.text for one in read_block(file).instructions] == ["add rax, rbx"]
+    file.write_bytes("\ufeffadd\0".encode(order) + b"\xd8")
+    with pytest.raises(SourceError, match="is binary, but no ELF file"):
+        read_block(file)
+
+
 def test_no_place_for_temporary_files(monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(BackendUnavailable, match="no temporary file can be made"):

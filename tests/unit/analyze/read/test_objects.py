@@ -199,3 +199,10 @@ def test_a_cut_or_damaged_file_is_one_clear_line(object_file, data):
 def test_what_cannot_be_read(data, said):
     with pytest.raises(SourceError, match=said):
         object_program(data, "k.o")
+
+
+def test_an_object_whose_code_comes_with_linking(tmp_path):
+    data = compiled(tmp_path, '.section .gnu.lto_.opts,"e"\n.byte 1\n', "-c")
+    with pytest.raises(SourceError, match="has no code") as raised:
+        object_program(data, "k.o")
+    assert raised.value.remedy == "compile it without -flto"
