@@ -133,9 +133,11 @@ class SimulatedBackend:
     def _outcome(self, kernel: Kernel) -> Outcome:
         if kernel.code and not kernel.body:
             return Outcome(NOT_RUN)
-        for number, instruction in enumerate(kernel.body):
-            if not self.simulator.knows(instruction.form):
-                return Outcome(SIGNAL, SIGILL, instruction=number)
+        forms = {one.form.id: one.form for one in kernel.body}  # few, of which bodies have many
+        lacks = {name for name, form in forms.items() if not self.simulator.knows(form)}
+        if lacks:
+            number = next(n for n, one in enumerate(kernel.body) if one.form.id in lacks)
+            return Outcome(SIGNAL, SIGILL, instruction=number)
         return Outcome(OK)
 
     def _rounds(self, kernel: Kernel, effort: Effort, draw: random.Random) -> list[Sample]:

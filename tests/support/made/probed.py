@@ -14,7 +14,7 @@ from cyclescope.isa.table import load_table
 from cyclescope.kernel.state import FIRST_WINDOW
 from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.catalogue import PROBES
-from cyclescope.probe.code import Assembler, Setting, instruction
+from cyclescope.probe.code import Assembler, Setting
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import ask
@@ -40,10 +40,10 @@ class Score(NamedTuple):
 
 def forms_of(probes: list[Probe], isa: str):
     """Every form that kernels of probes have."""
+    points = [point for p in probes for case in p.cases(isa) for point in case.points]
+    names = dict.fromkeys(line.form for point in (*points, *move_points(isa)) for line in point.lines)
     table = load_table(isa)
-    points = (point for p in probes for case in p.cases(isa) for point in case.points)
-    lines = (line for point in (*points, *move_points(isa)) for line in point.lines)
-    return list({form.id: form for form in (instruction(table, text).form for text in lines)}.values())
+    return list({table[name].id: table[name] for name in names}.values())
 
 
 def drawn(probes: list[Probe], seed: int, **more: int):
