@@ -98,7 +98,9 @@ def slow_alone(form: InstructionForm, cost: FormCost, core: Core) -> float:
 
 
 def varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: Units) -> FormCost:
-    """The cost with what fusion takes away: the branch does the work of both."""
+    """The cost with what fusion takes away, where the branch does the work of both, and on one register."""
+    if variant.again:
+        cost = on_one_register(cost, variant.again)
     if variant.fused == SECOND:
         return msgspec.structs.replace(cost, slots=0.0)
     if variant.fused == FIRST and cost.operations is not None:
@@ -106,6 +108,21 @@ def varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: U
         kept = tuple(op for op in cost.operations if loads and op.ports in units.loads)
         return msgspec.structs.replace(cost, operations=kept)
     return cost
+
+
+def on_one_register(cost: FormCost, pairs: Iterable[str]) -> FormCost:
+    """The cost where the targets of some pairs are updated, and are the sources of these pairs as well.
+
+    What a chain takes more while it fills the scheduler grows with the registers that an instruction waits
+    for. Pairs are measured with two of them, but from what is updated to itself with one.
+    """
+    latencies = dict(cost.latencies)
+    for pair in pairs:
+        target = pair.partition("->")[2]
+        itself = f"{target}->{target}"
+        more = latencies[itself] - cost.with_room[itself]
+        latencies[pair] = min(latencies[pair], cost.with_room[pair] + max(more, 0.0))
+    return msgspec.structs.replace(cost, latencies=latencies)
 
 
 def where_branches_are(

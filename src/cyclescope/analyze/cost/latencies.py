@@ -31,7 +31,8 @@ class CostVariant(msgspec.Struct, frozen=True):
     it copies. `more` is what it needs by what its address is made of, `slower` tells of an address with an
     index that makes it slower. `pointed` tells of an operation on the stack pointer, where these wait for
     each other. `addressed` are the cycles by which results come later from the base, and from the index, of
-    its address than the form's own.
+    its address than the form's own. `again` are the pairs from a source to a target that it updates, where
+    both are one register.
     """
 
     idiom: str = ""
@@ -47,6 +48,7 @@ class CostVariant(msgspec.Struct, frozen=True):
     slower: bool = False
     pointed: bool = False
     addressed: tuple[int, int] = (0, 0)
+    again: tuple[str, ...] = ()
 
     @property
     def is_second(self) -> bool:

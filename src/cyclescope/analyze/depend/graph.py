@@ -234,7 +234,7 @@ class _Builder:
             variant = CostVariant(
                 "" if said else own.idiom, role, number in renamed, own.indexed, one.latency,
                 passing.get(number), number in passes, one.later, own.executed, own.more, own.slower,
-                own.pointed, own.addressed,
+                own.pointed, own.addressed, own.again,
             )  # fmt: skip
             chosen.append(self.costs.get(standing.plain.form, variant))
         return chosen

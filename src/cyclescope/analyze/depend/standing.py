@@ -150,7 +150,7 @@ class Standings:
         pointed = behaviour.stack_reads > 0 and computes_with_stack_pointer(one)
         return CostVariant(
             idiom, indexed=indexed, executed=executed, more=more, slower=slower, pointed=pointed,
-            addressed=later,
+            addressed=later, again=_read_again(one, plain) if plain.cost.with_room else (),
         )  # fmt: skip
 
 
@@ -180,6 +180,19 @@ def _nowhere(places: Places) -> Places:
     """Of what neither waits for anything nor has anything wait for it."""
     sources, targets = (None,) * len(places.sources), (None,) * len(places.targets)
     return Places(sources, targets, (), (), location_words((*sources, *targets)))
+
+
+def _read_again(one: BlockInstruction, plain: PlacedCost) -> tuple[str, ...]:
+    """Pairs from a source to a target that is updated, and the same register, with cycles for both."""
+    at = {node: location_of(one.registers[node.operand]) for node in plain.sources if node.part == "register"}
+    known = plain.cost.with_room.keys() & plain.cost.latencies.keys()
+    pairs = [(source, target) for target in plain.targets if target in at for source in at]
+    return tuple(
+        f"{source.name}->{target.name}"
+        for source, target in pairs
+        if source != target and at[source] == at[target]
+        and {f"{source.name}->{target.name}", f"{target.name}->{target.name}"} <= known
+    )  # fmt: skip
 
 
 def _reads_stack_pointer(instruction: BlockInstruction) -> bool:
