@@ -232,6 +232,7 @@ class MnemonicKinds(msgspec.Struct, frozen=True, kw_only=True):
     beside what they test. `reloads` load a general register whole, `fillers` do nothing but move between
     registers; `moving` is in the names of all moves. What is `answered` is so by the machine around a core,
     what is `ordered` waits for what is before it, or holds up what is behind: barriers of code and memory.
+    `modes` set how the core does what follows, with more work where that changes.
     `exchanges` leave in each operand what was in the other, `sums` put a sum in the place of one of both.
 
     On simulated cores `after_moves` may share a slot with one of `copies` to their target.
@@ -245,6 +246,7 @@ class MnemonicKinds(msgspec.Struct, frozen=True, kw_only=True):
     moving: tuple[str, ...] = ()
     answered: tuple[str, ...] = ()
     ordered: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
     exchanges: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()

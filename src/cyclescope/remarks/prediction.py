@@ -35,6 +35,7 @@ class Assumed(Meaning):
     CALLED = "calls are not followed, neither time nor effects of what is called are counted: {}"
     GUESSED = "what is counted of these is a guess, as no program can time them alone ({}): {}"
     ORDERED = "these wait for what is before them or hold up what is behind, which is not counted: {}"
+    MODES = "these set modes of the core, and may take far longer than is counted where one changes: {}"
     REPEATED = (
         "what repeats itself is counted as if it did so a few times, not as often as its count says: {}"
     )

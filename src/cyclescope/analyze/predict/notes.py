@@ -103,6 +103,9 @@ def _about_what_is_elsewhere(instructions: Sequence[BlockInstruction]) -> Iterat
     ordered = [one for one in instructions if one.form and one.form.mnemonic in mnemonics("ordered")]
     if ordered and len(instructions) > len(ordered):
         yield Assumed.ORDERED.of(_places(ordered))
+    modes = [one for one in instructions if one.form and one.form.mnemonic in mnemonics("modes")]
+    if modes and len(instructions) > 1:  # one alone sets the same again and again
+        yield Assumed.MODES.of(_places(modes))
 
 
 def _calls(instruction: BlockInstruction) -> bool:

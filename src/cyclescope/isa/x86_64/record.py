@@ -123,6 +123,7 @@ RECORD = InstructionSet(
             fillers=("MOV", "VMOVAPS"),
             answered=("CPUID", "RDTSC", "RDTSCP"),
             ordered=("CPUID", "LFENCE", "MFENCE", "RDTSCP", "SERIALIZE"),
+            modes=("STD", "CLD", "LDMXCSR", "VLDMXCSR", "FLDCW"),
             exchanges=("XCHG", "FXCH"),
             sums=("XADD",),
             moving=("MOV",),

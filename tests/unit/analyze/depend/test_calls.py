@@ -120,3 +120,19 @@ def test_what_holds_up_others_is_said_not_to_be_counted(isa, machine, codes, ord
     assert all(one.form for one in block), [one.problem for one in block]
     found = Predictor(load_model(machine)).predict(Block(block, isa, "test"), simulate=False)
     assert any(note.startswith("these wait for what is before them") for note in found.notes) is ordered
+
+
+@pytest.mark.parametrize(
+    ("codes", "changes"),
+    [
+        (("fd", "fc"), True),  # std, cld: on a Zen 5 105 cycles, for 6 of cld, cld
+        (("0fae17", "4801 d8"), True),  # ldmxcsr, add
+        (("d92f", "d96f40"), True),  # fldcw twice
+        (("fd",), False),  # alone it sets what is set
+        (("0fae1f", "4801 d8"), False),  # stmxcsr, add
+    ],
+)
+def test_what_sets_modes_is_said_to_take_longer_where_they_change(codes, changes):
+    block = tuple(decoder("x86-64").instruction(bytes.fromhex(code), 0) for code in codes)
+    found = Predictor(load_model("znver4")).predict(Block(block, "x86-64", "test"), simulate=False)
+    assert any(note.startswith("these set modes of the core") for note in found.notes) is changes
