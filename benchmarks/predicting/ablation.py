@@ -19,6 +19,7 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.found import LINE_SIZES, SMALL_PLACES, SPACINGS, WIDE_BITS
 from cyclescope.model.behaviour.nops import is_nop
+from cyclescope.model.behaviour.store_lines import MANY, ROWS, stores_in_lines
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BESIDE_STORES,
@@ -70,6 +71,7 @@ _BY_INDEX = (Addressed.STORE, Addressed.OPERATION, Addressed.UPDATE)
 
 PARTS: Mapping[str, frozenset[str]] = {
     "chunks that stores leave in": frozenset(map(stores_apart, SPACINGS)),
+    "stores to many lines in turn": frozenset(stores_in_lines(row, MANY) for row in ROWS),
     "parts of words that are stored": frozenset(
         small_stores(bits, places) for bits in PARTIAL_BITS for places in (2, *SMALL_PLACES)
     ),

@@ -26,6 +26,7 @@ from cyclescope.model.behaviour.published import (
     StoreChunks,
     WideLoads,
 )
+from cyclescope.model.behaviour.store_lines import ROWS, StoreLines
 from cyclescope.session.machines import load_model
 from tests.support.code.blocks import pieces, predictor
 
@@ -53,6 +54,7 @@ def drawn_core(draw: random.Random) -> CoreBehaviour:
     partial = PartialWords(4, 3.0, 5) if draw.random() < 0.7 else None
     chunks = StoreChunks(size, draw.choice((1, 2, size)), draw.random() < 0.5, partial)
     return CoreBehaviour(
+        store_lines=drawn_lines(random.Random(size + draw.getstate()[1][0])),
         store_chunk=draw.choice((None, chunks)),
         banks=draw.choice((None, LoadBanks(8, draw.choice((64, 128)), draw.choice((1.0, 1.5))))),
         crossing=draw.choice(
@@ -60,6 +62,13 @@ def drawn_core(draw: random.Random) -> CoreBehaviour:
         ),
         store_crossing=draw.choice((None, LineCrossing(draw.choice((32, 64)), 0.5, 1.5))),
     )
+
+
+def drawn_lines(draw: random.Random) -> StoreLines | None:
+    """What stores to many lines in turn take, if anything."""
+    rows = tuple((row, draw.choice((0.0, 0.5, 0.57))) for row in ROWS)
+    lines = StoreLines(draw.choice((32, 64)), draw.choice((2, 3, 8)), 0.5, rows, draw.choice((0.0, 0.25)))
+    return draw.choice((None, lines))
 
 
 @cache

@@ -32,6 +32,7 @@ from cyclescope.analyze.depend.traffic import (
     cycles_of_banks,
     cycles_of_chunks,
     cycles_of_crossing,
+    cycles_of_lines,
     longer_across,
     moving,
 )
@@ -83,17 +84,21 @@ def through_memory(
     accesses = [one for line in lines for one in line.accesses]
     stores, loads = any(one.write for one in accesses), any(one.read for one in accesses)
     chunks = core.store_chunk if stores else None
+    lines_of_stores = core.store_lines if stores else None
     banks = core.banks if loads else None
     crossings = core.crossing if loads else None, core.store_crossing if stores else None
     passes = stores and loads
-    if not (passes or chunks or banks or any(crossings)):
+    if not (passes or chunks or lines_of_stores or banks or any(crossings)):
         return Memory()
     found = _Search(in_flight, passes)
     steps = followed(lines, instruction_set(isa).arithmetic.results)
     found.go_through(steps)
     return Memory(
         tuple(found.passages()) if passes else (),
-        cycles_of_chunks(found.moving(write=True), chunks) if chunks else 0.0,
+        max(
+            cycles_of_chunks(found.moving(write=True), chunks) if chunks else 0.0,
+            cycles_of_lines(found.moving(write=True), lines_of_stores) if lines_of_stores else 0.0,
+        ),
         cycles_of_banks(found.moving(write=False), banks) if banks else 0.0,
         max(
             cycles_of_crossing(found.moving(write), crossing) if crossing else 0.0

@@ -15,6 +15,7 @@ import msgspec
 
 from cyclescope.analyze.decode.known_values import Value
 from cyclescope.model.behaviour.published import LineCrossing, LoadBanks, PartialWords, StoreChunks
+from cyclescope.model.behaviour.store_lines import StoreLines
 
 
 class MemoryAccess(msgspec.Struct, frozen=True, gc=False):
@@ -103,6 +104,32 @@ def cycles_of_chunks(stores: Sequence[MovingAccess], chunks: StoreChunks) -> flo
         _with_parts([_words(run, chunks.partial.size, period) for run in begun], cycles, chunks.partial)
         / period
     )
+
+
+def cycles_of_lines(stores: Sequence[MovingAccess], lines: StoreLines) -> float:
+    """Cycles per iteration of stores to more lines in turn than are gathered, 0 where all of them are.
+
+    A line takes longer by the stores to it and to the line before it, both of which are new: others were
+    stored to since.
+    """
+    period = max(store.period(lines.size) for store in stores)
+    chunks = StoreChunks(lines.size, 1, joins=True)
+    visited = [
+        one for number in range(-2 * period, 2 * period) for store in stores
+        for one in _visited(store, number, chunks)
+    ]  # fmt: skip
+    runs = [list(run) for _, run in groupby(visited, key=attrgetter("chunk"))]
+    taken, longer, before, latest = 0.0, 0.0, 0, list[tuple[object, int]]()
+    for run in runs:
+        chunk, is_new = run[0].chunk, run[0].chunk not in latest
+        if 0 <= run[0].number < period:
+            taken += len(run) * lines.each
+            if is_new and before:
+                is_whole = len({at for one in run for at in one.own_bytes}) == lines.size
+                longer += lines.whole if is_whole else lines.longer(before, len(run))
+        latest = [*(one for one in latest if one != chunk), chunk][1 - lines.many :]
+        before = len(run) if is_new else 0
+    return (taken + longer) / period if longer else 0.0
 
 
 def _is_whole(store: MovingAccess, size: int) -> bool:

@@ -28,6 +28,7 @@ from cyclescope.model.behaviour.published import (
     StoreChunks,
     WideLoads,
 )
+from cyclescope.model.behaviour.store_lines import store_lines
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
@@ -92,7 +93,9 @@ def measured_behaviour(facts: Sequence[Fact], isa: str, nops: int = 1) -> CoreBe
     """What probes found that predictions need, of an instruction set; `nops` of the NOPs share a slot."""
     return CoreBehaviour(
         passing=MemoryPassing(facts), pairs=_pairs(facts, isa), apart_in_memory=_apart(facts, isa),
-        store_chunk=_store_chunk(facts), banks=_banks(facts), crossing=_load_crossing(facts),
+        store_chunk=_store_chunk(facts),
+        store_lines=store_lines(facts, _most_stores(facts)), banks=_banks(facts),
+        crossing=_load_crossing(facts),
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), stack_reads=_stack_reads(facts),
         lines=code_lines(facts, nops),
@@ -348,6 +351,12 @@ def _store_chunk(facts: Sequence[Fact]) -> StoreChunks | None:
     threes = _rates(facts, {0: THREES, 1: stores_apart(0)})
     most = max(round(_rate(rates[0])), 1) if 0 in _slowed(threes) else size
     return StoreChunks(size, most, _joins(facts), _partial_words(facts))
+
+
+def _most_stores(facts: Sequence[Fact]) -> float:
+    """How many stores to one place a cycle takes, 0 where nobody knows."""
+    fact = _known_rate(facts, stores_apart(0))
+    return _rate(fact) if fact is not None else 0.0
 
 
 def _longest_of_registers(facts: Sequence[Fact]) -> float:

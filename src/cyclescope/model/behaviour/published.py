@@ -22,6 +22,7 @@ from cyclescope.model.behaviour.registers import (
     RegisterCorrection,
     with_corrections,
 )
+from cyclescope.model.behaviour.store_lines import StoreLines
 from cyclescope.model.facts import Addressed, AddressMade, mnemonic_of
 from cyclescope.model.machine import FormCost, Operation
 
@@ -177,8 +178,9 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     those that do not with an operand in memory. `renamed` says by which base a load gets the value of an
     earlier store without waiting for memory: "" none, "stack" the stack pointer, "any" the register that the
     store used. `passing` is the same as probes found it, `banks` says which loads wait for each other,
-    `crossing` and `store_crossing` what loads and stores with bytes in two lines take, `store_chunk` how
-    stores leave. `plain_store` names ports that make addresses of stores, but none with an index.
+    `crossing` and `store_crossing` what loads and stores with bytes in two lines take, `store_chunk` and
+    `store_lines` how stores leave. `plain_store` names ports that make addresses of stores, but none with an
+    index.
     `forward_extra` are the cycles that a load from a store in flight takes longer than one from the cache.
     `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has those of SSE; 0 if
     LLVM's are used. `merges`: writes of 8 and 16 bits of a register wait for the rest of it. `early` are
@@ -201,6 +203,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
     renamed: str = ""
     store_chunk: StoreChunks | None = None
+    store_lines: StoreLines | None = None
     plain_store: tuple[str, ...] = ()
     forward_extra: float = FORWARD_EXTRA
     x87_most: float = 0

@@ -308,6 +308,11 @@ static int find_cycles(struct search *s, const struct memory_core *core, int loa
     int status = 0;
     if (stores && core->chunks.size)
         status = cycles_of_chunks(s->a, &s->last, &core->chunks, &out->chunks);
+    if (!status && stores && core->lines.size) {
+        double cycles;
+        status = cycles_of_lines(s->a, &s->last, &core->lines, &cycles);
+        out->chunks = !status && cycles > out->chunks ? cycles : out->chunks;
+    }
     if (!status && loads && core->banks.width)
         status = cycles_of_banks(s->a, &s->last, &core->banks, &out->banks);
     double crossing[2] = {0, 0};
@@ -326,7 +331,7 @@ static int search(struct search *s, struct lines *l, const struct memory_core *c
     int loads, stores;
     count_accesses(s, &loads, &stores);
     s->passes = loads && stores;
-    int asked = s->passes || (stores && (core->chunks.size || core->store_crossing.line)) ||
+    int asked = s->passes || (stores && (core->chunks.size || core->lines.size || core->store_crossing.line)) ||
                 (loads && (core->banks.width || core->crossing.line));
     if (!asked)
         return 0;
@@ -351,7 +356,8 @@ static int is_core(const struct memory_core *c)
            c->most_terms >= 0 && c->most_terms <= MOST_SUM && c->locations > 0 && c->locations < MOST_LOCATIONS &&
            c->chunks.size >= 0 && c->chunks.size <= MOST_BLOCK && c->chunks.most > 0 &&
            c->chunks.word >= 0 && c->chunks.word <= MOST_BLOCK && c->chunks.within >= 0 &&
-           c->chunks.within <= MOST_BLOCK && c->banks.width >= 0 &&
+           c->chunks.within <= MOST_BLOCK && c->lines.size >= 0 && c->lines.size <= MOST_BLOCK &&
+           c->lines.many >= 0 && c->lines.many <= MOST_BLOCK && c->banks.width >= 0 &&
            c->banks.period >= c->banks.width && c->banks.period <= MOST_BLOCK && c->crossing.line >= 0 &&
            c->crossing.line <= MOST_BLOCK && c->store_crossing.line >= 0 && c->store_crossing.line <= MOST_BLOCK;
 }

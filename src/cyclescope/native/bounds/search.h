@@ -158,6 +158,20 @@ struct chunks {
     double longer, within;           /* cycles that a part of a word waits, if it was written within so many */
 };
 
+#define STORE_ROWS 7 /* numbers of stores to a line that probes ask for */
+
+struct store_row {
+    int64_t stores;
+    double longer;
+};
+
+/* What stores to `many` lines in turn take, of `size` bytes: each store, and lines in addition. */
+struct store_lines {
+    int64_t size, many;
+    double each, whole;
+    struct store_row rows[STORE_ROWS];
+};
+
 struct banks {
     int64_t width, period;
     double most;
@@ -180,6 +194,7 @@ struct crossing {
 struct memory_core {
     int64_t locations, in_flight, rounds, most_terms;
     struct chunks chunks;
+    struct store_lines lines;
     struct banks banks;
     struct crossing crossing, store_crossing;
 };
@@ -210,6 +225,7 @@ struct visits {
 };
 
 int cycles_of_chunks(struct arena *a, const struct accesses *moving, const struct chunks *chunks, double *cycles);
+int cycles_of_lines(struct arena *a, const struct accesses *moving, const struct store_lines *lines, double *cycles);
 
 /* parts.c */
 int cycles_of_parts(struct arena *a, const struct visits *v, const struct chunks *chunks, double *cycles);

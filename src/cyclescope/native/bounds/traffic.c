@@ -158,13 +158,20 @@ static void visit_chunks(struct visits *v, const struct access *store, int64_t n
     }
 }
 
+static int64_t run_end(const struct visits *v, int64_t first)
+{
+    int64_t next = first + 1;
+    while (next < v->count && is_same_chunk(&v->all[first], &v->all[next]))
+        next++;
+    return next;
+}
+
 /* What follows each other leaves together: what begins in the period counts. */
 static void find_runs(struct visits *v, const struct chunks *chunks)
 {
     for (int32_t first = 0, next; first < v->count; first = next) {
         int64_t number = v->all[first].number;
-        for (next = first + 1; next < v->count && is_same_chunk(&v->all[first], &v->all[next]);)
-            next++;
+        next = (int32_t)run_end(v, first);
         v->runs_in_all++;
         if (number < 0 || number >= v->period)
             continue;
@@ -173,10 +180,11 @@ static void find_runs(struct visits *v, const struct chunks *chunks)
     }
 }
 
-/* What begins in a period may go on in the next. */
-static int make_visits(struct arena *a, const struct accesses *moving, const struct chunks *chunks, struct visits *v)
+/* What begins in a period may go on in the next; so many periods come before it. */
+static int make_visits(struct arena *a, const struct accesses *moving, const struct chunks *chunks, int64_t before,
+                       struct visits *v)
 {
-    int64_t places = 0;
+    int64_t places = 0, rounds;
     *v = (struct visits){0};
     for (int32_t n = 0; n < moving->count; n++)
         if (moving->all[n].write) {
@@ -184,13 +192,14 @@ static int make_visits(struct arena *a, const struct accesses *moving, const str
             v->period = period > v->period ? period : v->period;
             places += moving->all[n].size / chunks->size + 2;
         }
-    if (3 * v->period * places > MOST_VISITS)
+    rounds = (before + 2) * v->period;
+    if (rounds * places > MOST_VISITS)
         return REFUSED;
-    v->all = take(a, (size_t)(3 * v->period * places), sizeof *v->all);
-    v->runs = take(a, (size_t)(3 * v->period * places), sizeof *v->runs);
+    v->all = take(a, (size_t)(rounds * places), sizeof *v->all);
+    v->runs = take(a, (size_t)(rounds * places), sizeof *v->runs);
     if (a->failed)
         return NO_MEMORY;
-    for (int64_t number = -v->period; number < 2 * v->period; number++)
+    for (int64_t number = -before * v->period; number < 2 * v->period; number++)
         for (int32_t n = 0; n < moving->count; n++)
             if (moving->all[n].write)
                 visit_chunks(v, &moving->all[n], number, chunks);
@@ -212,7 +221,7 @@ static int are_whole(const struct accesses *moving, int64_t word)
 int cycles_of_chunks(struct arena *a, const struct accesses *moving, const struct chunks *chunks, double *cycles)
 {
     struct visits v;
-    int status = make_visits(a, moving, chunks, &v);
+    int status = make_visits(a, moving, chunks, 1, &v);
     if (status)
         return status;
     if (v.runs_in_all == 1) {
@@ -227,4 +236,68 @@ int cycles_of_chunks(struct arena *a, const struct accesses *moving, const struc
             *cycles += v.runs[n].cycles;
     *cycles /= (double)v.period;
     return status;
+}
+
+/* --- lines of stores --- */
+
+/* Whether none of the lines stored to latest is that of a visit; it is the latest then. */
+static int make_latest(const struct visits *v, int64_t *latest, int64_t *count, int64_t most, int64_t visit)
+{
+    int64_t place = 0;
+    while (place < *count && !is_same_chunk(&v->all[latest[place]], &v->all[visit]))
+        place++;
+    int is_new = place == *count;
+    if (is_new && *count < most)
+        (*count)++;
+    else if (is_new)
+        place = 0;
+    for (; place + 1 < *count; place++)
+        latest[place] = latest[place + 1];
+    latest[*count - 1] = visit;
+    return is_new;
+}
+
+static int is_all_written(const struct visits *v, int64_t first, int64_t next, int64_t size)
+{
+    for (int64_t at = v->all[first].at * size, end = at + size; at < end; at++) {
+        int64_t n = first;
+        while (n < next && (at < v->all[n].start || at >= v->all[n].end))
+            n++;
+        if (n == next)
+            return 0;
+    }
+    return 1;
+}
+
+/* What a line takes in addition for its stores and those to the line before it. */
+static double line_longer(const struct store_lines *lines, int64_t stores)
+{
+    for (int32_t n = 0; n < STORE_ROWS; n++)
+        if (2 * lines->rows[n].stores >= stores)
+            return lines->rows[n].longer;
+    return lines->rows[STORE_ROWS - 1].longer;
+}
+
+int cycles_of_lines(struct arena *a, const struct accesses *moving, const struct store_lines *lines, double *cycles)
+{
+    struct chunks chunks = {.size = lines->size, .most = 1, .joins = 1};
+    struct visits v;
+    int status = make_visits(a, moving, &chunks, 2, &v);
+    int64_t *latest = take(a, (size_t)lines->many, sizeof *latest), count = 0, before = 0;
+    double taken = 0, longer = 0;
+    if (status || a->failed)
+        return status ? status : NO_MEMORY;
+    for (int64_t first = 0, next; first < v.count; first = next) {
+        next = run_end(&v, first);
+        int is_new = make_latest(&v, latest, &count, lines->many - 1, first);
+        if (v.all[first].number >= 0 && v.all[first].number < v.period) {
+            taken += (double)(next - first) * lines->each;
+            if (is_new && before)
+                longer += is_all_written(&v, first, next, lines->size) ? lines->whole
+                                                                       : line_longer(lines, before + next - first);
+        }
+        before = is_new ? next - first : 0;
+    }
+    *cycles = longer ? (taken + longer) / (double)v.period : 0;
+    return 0;
 }

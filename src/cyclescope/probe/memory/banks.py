@@ -8,7 +8,8 @@ these go together. Stores of a few bits show whether the rest of a word is read,
 for what was written there before. Stores some of which are loaded again show whether they leave as often
 then. Loads of half a register next to each other show whether banks are as
 narrow as that. Vectors are stored, and loaded two or three times for each store: what both take together may
-be more than either takes alone.
+be more than either takes alone. Rows of stores to one line after the other tell how many lines are gathered
+before they leave, and what lines take that are more.
 """
 
 from __future__ import annotations
@@ -16,6 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cyclescope.model.behaviour.found import SMALL_PLACES, SPACINGS, WIDE_BITS
+from cyclescope.model.behaviour.store_lines import (
+    COUNTED_ROWS,
+    FEWER_LINES,
+    LINE,
+    MANY,
+    ROWS,
+    stores_in_lines,
+)
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
@@ -82,6 +91,27 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
             yield ProbeCase(LOADS_AND_OPERATIONS, (_loads_and_operations(isa),), False)
         yield ProbeCase(NARROW_LOADS, (_point(isa, NARROW, "po" * (len(SOME) // 2), SOME, True, 8 * NARROW),))
         yield from _wide_cases(isa)
+        yield from _line_cases(isa)
+
+
+def _line_cases(isa: str) -> Iterator[ProbeCase]:
+    """Rows of stores to lines in turn; where a row could write all of a line, also to its first half."""
+    for row in ROWS:
+        for lines in (*(FEWER_LINES if row in COUNTED_ROWS else ()), MANY):
+            yield ProbeCase(stores_in_lines(row, lines), (_rows(isa, row, lines, LINE // 2),), False)
+    yield ProbeCase(stores_in_lines(ROWS[-1], MANY, whole=True), (_rows(isa, ROWS[-1], MANY, LINE),), False)
+
+
+def _rows(isa: str, row: int, lines: int, written_bytes: int) -> Point:
+    """So many stores of eight bytes to the first bytes of one line, and of the next."""
+    store = PLAIN_TRANSFERS[isa][-1].store
+    bases = _PLACED_BY[: MANY // 2]  # two lines behind each, as far as short displacements reach
+    texts = [
+        f"{store.replace('@', bases[line // 2])} +{line % 2 * LINE + 8 * n % written_bytes}"
+        for line in range(lines) for n in range(row)
+    ]  # fmt: skip
+    setting = Setting(pointers=tuple((NUMBERS[isa][base], 2 * LINE * n) for n, base in enumerate(bases)))
+    return Point("accesses", written(isa, *texts), 0, PARALLEL, setting, len(texts))
 
 
 def _wide_cases(isa: str) -> Iterator[ProbeCase]:

@@ -151,6 +151,7 @@ def test_cores_without_banks():
     assert sum(fact.is_resolved for fact in found) >= 0.8 * len(found), f"seed {SEED}"
     behaviour = measured_behaviour(found, X86)
     assert (behaviour.banks, behaviour.store_chunk) == (None, None), f"seed {SEED}"
+    assert behaviour.store_lines is None, f"seed {SEED}"
     assert behaviour.loaded_stores is None, f"seed {SEED}"
 
 

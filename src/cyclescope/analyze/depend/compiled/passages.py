@@ -34,6 +34,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.record import ResultKind
 from cyclescope.model.behaviour.found import WIDE_BITS
 from cyclescope.model.behaviour.published import CoreBehaviour, LineCrossing, PartialWords
+from cyclescope.model.behaviour.store_lines import ROWS
 
 _SEEN = ("nothing", "memory", "register", "zero", "immediate")  # in the order of native/bounds/search.h
 _NOTHING, _MEMORY, _REGISTER, _ZERO, _IMMEDIATE = range(len(_SEEN))
@@ -45,6 +46,17 @@ class _Chunks(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("size", "most", "joins", "word")),
         *((name, ctypes.c_double) for name in ("longer", "within")),
     ]
+
+
+class _StoreRow(ctypes.Structure):
+    _fields_ = [("stores", ctypes.c_int64), ("longer", ctypes.c_double)]
+
+
+class _StoreLines(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_int64), ("many", ctypes.c_int64), ("each", ctypes.c_double),
+        ("whole", ctypes.c_double), ("rows", _StoreRow * len(ROWS)),
+    ]  # fmt: skip
 
 
 class _Banks(ctypes.Structure):
@@ -67,7 +79,8 @@ class _Crossing(ctypes.Structure):
 class _Core(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("locations", "in_flight", "rounds", "most_terms")),
-        ("chunks", _Chunks), ("banks", _Banks), ("crossing", _Crossing), ("store_crossing", _Crossing),
+        ("chunks", _Chunks), ("lines", _StoreLines), ("banks", _Banks), ("crossing", _Crossing),
+        ("store_crossing", _Crossing),
     ]  # fmt: skip
 
 
@@ -205,6 +218,11 @@ def _core(behaviour: CoreBehaviour) -> _Core:
     if chunks is not None:
         parts = chunks.partial or PartialWords(0, 0.0, 0)
         core.chunks = _Chunks(chunks.size, chunks.most, chunks.joins, parts.size, parts.longer, parts.within)
+    if behaviour.store_lines is not None:
+        lines = behaviour.store_lines
+        core.lines = _StoreLines(lines.size, lines.many, lines.each, lines.whole)
+        for place, row in enumerate(lines.rows):
+            core.lines.rows[place] = _StoreRow(*row)
     if banks is not None:
         core.banks = _Banks(banks.width, banks.period, banks.most)
     return core
