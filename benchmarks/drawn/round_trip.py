@@ -118,6 +118,10 @@ class Comparison:
         self.truth = {name: self._ports(name) for name in names}
         heads, every = (frozenset().union(*map(self._ports, some)) for some in (memory, moves))
         self.memory = heads | every.difference(*self.truth.values())
+        if counted:  # the counters name the ports
+            names_of_memory = {machine.ports[port] for port in self.memory}
+            some = {port for port, name in enumerate(builder.names) if name in names_of_memory}
+            self.found_memory |= some
         self.found = {name: frozenset(structure.sets[name]) for name in names}
         self.kinds = self._kinds(self.truth, range(len(machine.ports)))
         self.found_kinds = self._kinds(self.found, range(structure.ports))

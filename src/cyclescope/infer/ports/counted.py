@@ -17,7 +17,7 @@ import msgspec
 from cyclescope.infer.likelihood.explaining import UsageCandidate
 from cyclescope.infer.likelihood.noise import Look, Tail, alike
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.likelihood.usage import Explanation, Ports, Told, explanations, most_needed
+from cyclescope.infer.likelihood.usage import SLOWER, Explanation, Ports, Told, explanations, most_needed
 from cyclescope.infer.ports.builder import runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import files_of
 from cyclescope.infer.ports.classes import Blockers, Classes, Grouping
@@ -88,6 +88,12 @@ class Counters:
         record = self._alone.get(form)
         names = frozenset(self.labels[p] for p in ports)
         return None if record is None else self.count(record, names) / INSTANCES
+
+    @cached_property
+    def of_one(self) -> list[str]:
+        """Forms of which one micro-operation was counted in all."""
+        every = range(len(self.labels))
+        return [name for name in self._alone if _SINGLE[0] < (self.total(name, every) or 0.0) < _SINGLE[1]]
 
     def was_seen_on(self, form: str, ports: Iterable[int]) -> bool:
         """Whether a form alone was counted on some of the ports."""
@@ -202,17 +208,18 @@ class CountedJudge:
         return [self._counted(form, some, throughput) for some in explanations(found, told)]
 
     def _counted(self, form: InstructionForm, some: Explanation, throughput: float) -> Explanation:
-        """An explanation with a micro-operation more where one was counted on ports that none of its own has,
-        and without ports on which nothing was counted where the form is as slow as the others allow.
+        """An explanation with what was counted on ports that none of its own has, and without ports on which
+        nothing was counted where the form is as slow as the others let it, and nothing else limits it.
         """
         if not some.complete:
             return some
         most, found = most_needed(throughput), list(some.operations)
-        more = self._one_more(form.id, found)
+        more = self._beside(form.id, found)
         if more and port_throughput([*found, *more]) <= most:
             some = msgspec.structs.replace(some, parts=(*some.parts, UsageCandidate(more, 0.0, 0.0)))
             found += more
-        for place, op in enumerate(found):
+        free_to_choose = self._has_other_limit(form, throughput)
+        for place, op in enumerate([] if free_to_choose else found):
             _, fewer = self._fewer(form.id, op)
             known = [*found[:place], fewer, *found[place + 1 :]]
             if port_throughput(found) < port_throughput(known) <= most:
@@ -222,15 +229,43 @@ class CountedJudge:
         replaced = tuple(msgspec.structs.replace(part, operations=own) for part, own in parts)
         return msgspec.structs.replace(some, parts=replaced)
 
-    def _one_more(self, form: str, found: Sequence[Operation]) -> tuple[Operation, ...]:
-        """What is counted beside some, if it is one micro-operation, and on ports that none of them has."""
+    def _has_other_limit(self, form: InstructionForm, throughput: float) -> bool:
+        """Whether slots or a chain may be why a form is no faster: it need not use all of its ports."""
+        front_end = self.facts.front_end
+        slotted = (front_end.slots.get(form.id) or 0.0) / front_end.width >= SLOWER * throughput
+        shared = any(op.is_register and op.fixed and op.read and op.write for op in form.operands)
+        return slotted or shared or front_end.is_slowed_by_waiting(form, throughput)
+
+    def _beside(self, form: str, found: Sequence[Operation]) -> tuple[Operation, ...]:
+        """What is counted beside some, if it is on ports that none of them has: as many micro-operations as
+        on each of the sets of ports that other forms show alone, and one on what is left.
+        """
         every = range(self.structure.ports)
         free = set(every).difference(*(op.ports for op in found))
         more = (self._counters.total(form, every) or 0.0) - sum(op.count for op in found)
-        beside = self._counters.total(form, free) or 0.0
-        alone = abs(more - 1) <= _MORE and abs(beside - more) <= _MORE
-        ports = free.difference(self._counters.unused(form, free))
-        return (Operation(tuple(sorted(ports)), 1.0),) if alone and ports else ()
+        used = free.difference(self._counters.unused(form, free))
+        if more <= _MORE or abs((self._counters.total(form, used) or 0.0) - more) > _MORE:
+            return ()
+        sets = [] if more - 1 <= _MORE else [some for some in self._singles if not used.isdisjoint(some)]
+        told = [Operation(some, float(round(self._counters.total(form, some) or 0.0))) for some in sets]
+        covered = [port for some in sets for port in some]
+        if rest := used.difference(covered):
+            told.append(Operation(tuple(sorted(rest)), 1.0))
+        apart = len(covered) == len(free.intersection(covered))  # else it is not told whose a count is
+        return tuple(told) if apart and all(self._is_even(form, op) for op in told) else ()
+
+    @cached_property
+    def _singles(self) -> list[Ports]:
+        """The sets of ports on which forms of one micro-operation were counted."""
+        every = range(self.structure.ports)
+        unused = {self._counters.unused(name, every) for name in self._counters.of_one}
+        return sorted(tuple(p for p in every if p not in some) for some in unused)
+
+    def _is_even(self, form: str, op: Operation) -> bool:
+        """Whether a whole number was counted on some ports, and as much on each where it is several."""
+        counts = [self._counters.total(form, (port,)) or 0.0 for port in op.ports]
+        even = op.count == 1 or max(counts) - min(counts) <= _SEEN
+        return op.count > 0 and even and abs(sum(counts) - op.count) <= _MORE
 
     def _fewer(self, form: str, op: Operation) -> tuple[tuple[int, ...], Operation]:
         """Ports of a micro-operation on which a form was never counted, and it with the others, if any."""

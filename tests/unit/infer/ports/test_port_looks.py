@@ -98,6 +98,36 @@ def test_ports_of_no_class_are_those_on_which_was_counted(machine, form):
     assert "no class has just these ports" in usage.note
 
 
+def found_with_counters(machine, names):
+    model = load_model(machine)
+    table = load_table(model.isa)
+    _, verdicts, _ = compare(model, table, [table[name] for name in names], QUIET, counters=True)
+    assert all(verdict.right for verdict in verdicts)
+    return {verdict.form: verdict.found for verdict in verdicts}
+
+
+def test_several_beside_classes_are_on_ports_that_others_show_alone():
+    two, loads = (
+        "PEXTRW (R64, XMM, I8)",
+        "PREFETCHW (M8)",
+    )  # on the ports of MOVD; on those of LFENCE and more
+    found = found_with_counters("znver4", ["MOVD (R32, XMM)", "LFENCE", two, loads])
+    assert found[two] == "2*pFP45.0,FP45.1"
+    assert found[loads] == "1*pAGU0,AGU1,AGU2+1*pLSU0,LSU1,LSU2"
+
+
+@pytest.mark.parametrize(
+    ("machine", "form", "usage"),
+    [
+        ("znver4", "CMC", "1*pALU0,ALU1,ALU2,ALU3"),  # a chain of flags
+        ("znver4", "LEA_B_IS_D32 (R32)", "1*pALU0,ALU1,ALU2,ALU3"),  # two slots of six
+        ("sifive-p550", "C_ADDI16SP", "1*pIEXQ0,IEXQ1,IEXQ2"),  # a chain of the stack pointer
+    ],
+)
+def test_what_slots_or_chains_limit_need_not_use_all_its_ports(machine, form, usage):
+    assert found_with_counters(machine, [form]) == {form: usage}
+
+
 def test_ports_on_which_nothing_was_counted_are_a_doubt_where_others_limit_the_form():
     model = load_model("neoverse-v2")  # two loads, and two for four of the six ports that a class has
     table = load_table(model.isa)
