@@ -300,8 +300,8 @@ SPOIL_RESULTS = """
     test $0xfff, %edi
     jnz 1b
     mov %rdi, %rdx
-    shr $40, %rdx
-    cmp $0x7f, %edx
+    shr $41, %rdx # 7e or 7f: up to a terabyte below the stack
+    cmp $0x3f, %edx
     jne 1b
     cmpl $6, 8(%rdi)
     jne 1b
