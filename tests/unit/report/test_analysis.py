@@ -124,7 +124,8 @@ def test_the_interval_says_what_it_rests_on():
     assert "\n2.25 to 10.50 if the model is off by as much as 8 of 10 of LLVM's costs are\n" in text
     measured = plain(analysis_text(changed(provenance=Provenance(MEASURED, "here"))))
     assert (
-        "\n2.25 to 10.50 if the model is off by as much as 8 of 10 mixes on measured models are\n" in measured
+        "\n2.25 to 10.50 if the model is off by as much as 8 of 10 blocks on measured models are\n"
+        in measured
     )
     assert "if the model is off" not in plain(analysis_text(changed(provenance=Provenance(DRAWN))))
 

@@ -32,7 +32,7 @@ WORDS = {
 }  # fmt: skip
 _SPREADS = {
     EXTRACTED: "if the model is off by as much as 8 of 10 of LLVM's costs are",
-    MEASURED: "if the model is off by as much as 8 of 10 mixes on measured models are",
+    MEASURED: "if the model is off by as much as 8 of 10 blocks on measured models are",
 }
 BORROWED = "if costs that LLVM has of {core} hold here as well as 8 of 10 do on their own core"
 MOST_CHAINS = 8
