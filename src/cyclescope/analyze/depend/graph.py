@@ -8,6 +8,7 @@ latency of the operand pair.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
 import msgspec
@@ -33,6 +34,7 @@ from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.once import once
 
 _OUTSIDE = (None, 0.0)  # a source from outside the loop
+_ABSENT = (None, -inf)  # the index of an address that has none
 
 
 class Carried(msgspec.Struct, frozen=True, gc=False):
@@ -327,7 +329,7 @@ class _WaitingNodes:
                 for k, cycles in column:
                     node, late = read[k]
                     if node is None or node < 0:
-                        base = max(base, cycles)  # noqa: PLW2901
+                        base = max(base, cycles + (late if node is None else 0.0))  # noqa: PLW2901
                     if node is not None:
                         row.append(Input(node, cycles + late, k))
                 self._base.append(base)
@@ -365,7 +367,9 @@ class _WaitingNodes:
 
     def _from_no_register(self, number: int, k: int) -> tuple[int | None, float]:
         node = self._costs[number].sources[k]
-        return self._load(number, node.operand) if node.part == "data" else _OUTSIDE
+        if node.part == "data":
+            return self._load(number, node.operand)
+        return _ABSENT if node.part == "index" else _OUTSIDE
 
     def _later(self, number: int, writer: int) -> float:
         """How much later a result comes to an operation of another kind than those that get it early."""

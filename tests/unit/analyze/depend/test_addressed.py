@@ -26,7 +26,7 @@ from cyclescope.model.facts import (
     stores_apart,
 )
 from cyclescope.model.machine import Operation
-from tests.support.code.blocks import block, changed, measured, predicted
+from tests.support.code.blocks import block, changed, measured, predicted, toy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
@@ -207,3 +207,10 @@ def test_a_block_takes_the_same_whatever_was_predicted_before():
             text: predictor.predict(block(text), simulate=False).bounds["loop_carried"] for text in order
         }
         assert found == texts
+
+
+@pytest.mark.parametrize(("text", "cycles"), [("mov rax, [rdi]", 4), ("mov rax, [rdi + 8*rsi]", 5)])
+def test_an_index_that_an_address_lacks_makes_no_path_longer(text, cycles):
+    known = {"op2.address->op1": 4.0, "op2.index->op1": 5.0, "op2.data->op1": 4.0}
+    machine = changed(toy(), MOV_R64_M64={"latencies": known})
+    assert predicted(text, machine=machine).cp == cycles
