@@ -154,3 +154,18 @@ def test_an_accumulator_arrives_late():
     assert found.loop_carried[0].lines == (3,)
     assert found.bounds["ports"] == 1
     assert found.bounds["ports_fixed"] == pytest.approx(7 / 6)
+
+
+THROUGH_ZERO = """\
+f86378a4 ldr x4, [x5, x3, lsl 3]
+eb07009f cmp x4, x7
+aa0303e1 mov x1, x3
+8b000023 add x3, x1, x0
+"""
+
+
+def test_a_move_waits_for_no_comparison_before_it():
+    """Both are of the zero register: SUBS to it, ORR with it."""
+    found = Predictor(load_model("neoverse-n1")).predict(block(THROUGH_ZERO))
+    assert found.lcd == 2
+    assert found.upper < 3

@@ -27,8 +27,8 @@ from cyclescope.simulate.engine import (
     Work,
     layout_of,
 )
+from cyclescope.simulate.step import FIRST_REGISTER, NOWHERE, UNREAD
 
-_NOWHERE = 0  # a location that nothing writes
 _MOST_CYCLES = 1e8  # of a simulation; the slowest vectors of in-order cores, 4000 times, take 2e7
 
 
@@ -166,9 +166,11 @@ def _locations(graph: Graph) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]
         sources = []
         for k in placed.engine_sources:
             node = placed.sources[k]
-            sources.append(_location(numbers, places.sources[k], stored.get((number, node.operand)), node))
+            read = _key(places.sources[k], stored.get((number, node.operand)), node)
+            sources.append(_location(numbers, read, NOWHERE))
         pairs = zip(placed.targets[:MOST_TARGETS], places.targets, strict=False)
-        targets = [_location(numbers, place, (number, node.operand), node) for node, place in pairs]
+        keys = (_key(place, (number, node.operand), node) for node, place in pairs)
+        targets = [_location(numbers, key, UNREAD) for key in keys]
         yield tuple(sources), tuple(targets)
 
 
@@ -177,15 +179,9 @@ def _is_last(load: tuple[int, int], store: tuple[int, int], distance: int) -> bo
     return distance == (store[0] >= load[0])
 
 
-def _location(
-    numbers: dict[object, int],
-    place: Location | None,
-    stored: tuple[int, int] | None,
-    node: Node,
-) -> int:
-    key: object = place
-    if node.part == "data":
-        key = stored
-    if key is None:
-        return _NOWHERE
-    return 1 + numbers.setdefault(key, len(numbers))
+def _key(place: Location | None, stored: tuple[int, int] | None, node: Node) -> object:
+    return stored if node.part == "data" else place
+
+
+def _location(numbers: dict[object, int], key: object, nowhere: int) -> int:
+    return nowhere if key is None else FIRST_REGISTER + numbers.setdefault(key, len(numbers))
