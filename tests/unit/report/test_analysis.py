@@ -112,7 +112,7 @@ def test_the_answer_comes_before_the_reasons():
     assert "\n1.75 cycles per element: pointers move by 32 bytes, 4 elements\n" in elements
     assert "element" not in plain(analysis_text(changed(unroll_factor=0, elements=1)))
     unknown = plain(analysis_text(changed(unroll_factor=0, elements=None)))
-    assert "\npointers move by 32 bytes; how wide the elements are is not known\n" in unknown
+    assert "\npointers move by 32 bytes; how many elements these are is not known\n" in unknown
     ports = changed(bottleneck="ports", full=("p0", "p1"), cycles=1.75)
     assert "bound by: ports p0 p1" in plain(analysis_text(ports))
     split = changed(bottleneck="ports_fixed", full=("p1",), fixed=True)

@@ -34,7 +34,7 @@ def find_unroll(instructions: Sequence[BlockInstruction], isa: str) -> Unroll | 
     step = steps[chosen]
     return Unroll(
         chosen, step, max(abs(step) * access.scale for access in own), max(access.width for access in own),
-        _elements(own, step, instructions, Elements(isa)),
+        _elements(moved, steps, instructions, Elements(isa)),
     )  # fmt: skip
 
 
@@ -62,12 +62,16 @@ def _accesses(instructions: Sequence[BlockInstruction]) -> Iterator[_Access]:
 
 
 def _elements(
-    accesses: Sequence[_Access], step: int, instructions: Sequence[BlockInstruction], elements: Elements
+    accesses: Sequence[_Access],
+    steps: Mapping[Register, int],
+    instructions: Sequence[BlockInstruction],
+    elements: Elements,
 ) -> int | None:
-    """How many elements of an array a pass moves by, None where the accesses do not say or agree."""
+    """How many elements of its arrays a pass moves by, None where the accesses do not say or agree."""
     worked, counts = elements.worked_on(instructions), set()
     for access in accesses:
-        width, stride = elements.accessed(access.form, access.operand, worked), abs(step) * access.scale
+        width = elements.accessed(access.form, access.operand, worked)
+        stride = abs(steps[access.register]) * access.scale
         if width:
             counts.add(stride // width if stride % width == 0 else None)
     return counts.pop() if len(counts) == 1 else None

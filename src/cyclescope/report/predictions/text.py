@@ -113,9 +113,8 @@ def summary_lines(found: Prediction) -> list[str]:
         each = f"{found.cycles / found.elements:.2f} cycles per element"
         lines.append(f"{each}: pointers move by {found.pointer_increment} bytes, {found.elements} elements")
     elif found.pointer_increment and found.elements is None:
-        lines.append(
-            f"pointers move by {found.pointer_increment} bytes; how wide the elements are is not known"
-        )
+        moved = f"pointers move by {found.pointer_increment} bytes"
+        lines.append(f"{moved}; how many elements these are is not known")
     lines.append(f"at least {found.lower:.2f}{_condition(found)}; {upper}")
     if reason := _spread(found):
         lines.append(f"{found.interval[0]:.2f} to {found.interval[1]:.2f} {reason}")

@@ -31,6 +31,8 @@ X86 = {
     "vmovups xmm0, [rdi]; vcvtps2pd ymm0, xmm0; vaddpd ymm1, ymm1, ymm0; add rdi, 16": None,
     "vmovups ymm0, [rdi]; vaddps ymm0, ymm0, ymm1; vaddpd ymm2, ymm2, ymm0; add rdi, 32": None,
     "mov al, [rdi]; mov [rdi + 8], rax; add rdi, 8": None,
+    # three bytes make one
+    "mov al, [rsi]; mov bl, [rsi + 1]; mov cl, [rsi + 2]; mov [rdi], al; add rsi, 3; inc rdi": None,
     "mov rax, [rdi]; add rdi, 1": None,
 }
 AARCH64 = {
