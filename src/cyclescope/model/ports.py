@@ -169,31 +169,43 @@ def late_throughput(loop: Sequence[Dealt], halves: Halves, core: Core) -> float:
 
     Each cycle of dispatch is taken to be as full as instructions let it be.
     """
-    some = [list(_dealt(one.operations, halves)) for one in loop]
-    if not any(some):
+    whole, width = core.whole, core.width
+    rows = tuple([
+        (slots, min(slots + spare, width) if whole else 0.0, (*_dealt(some, halves),) if some else ())
+        for slots, spare, some in loop
+    ])  # fmt: skip
+    if not any([accesses for _, _, accesses in rows]):  # noqa: C419 - quicker
         return 0.0
-    used, likely, busy = 0.0, 0.5, [0.0, 0.0]  # slots of this cycle, how likely the second half had the last
-    ends = [likely] * (halves.late + 1)  # the same where each of the cycles before ended
+    return _late(rows, width, len(halves.first), len(halves.second), halves.astray, halves.late)
+
+
+@lru_cache(4096)  # blocks with the same accesses at the same places
+def _late(
+    rows: tuple[tuple[float, float, tuple[tuple[bool, float], ...]], ...],
+    width: float, ports: int, others: int, astray: float, late: int,
+) -> float:  # fmt: skip
+    """The same of slots, those that a cycle has to have left, and accesses as `_to_and_fro` has them."""
+    used, likely = 0.0, 0.5  # slots of this cycle, how likely the second half had the last
+    first, second = 0.0, 0.0
+    ends = [likely] * (late + 1)  # the same where each of the cycles before ended
+    full = width + ROUNDING
     seen: dict[tuple[float, ...], tuple[float, ...]] = {}
     for repetition in range(2 * SETTLING):
-        state = tuple(round(part, 2) for part in (used, likely, *ends))
-        now = (float(repetition), *busy)
+        state = tuple(map(round, (used, likely, *ends), (2,) * (len(ends) + 2)))
         if state in seen or repetition + 1 == 2 * SETTLING:
-            then = seen.get(state) or [*seen.values()][SETTLING]
-            trips, one, two = (a - b for a, b in zip(now, then, strict=True))
-            return max(one / len(halves.first), two / len(halves.second)) / trips
-        seen[state] = now
-        for (slots, spare, _), accesses in zip(loop, some, strict=True):
-            least = slots + spare if core.whole else 0.0
-            used = core.width if used + min(least, core.width) > core.width + ROUNDING else used
-            used += slots
-            while used > core.width + ROUNDING:
-                used, ends = used - core.width, [*ends[1:], likely]
-                likely = _other(1 - ends[0], False, halves.astray)
+            before, one, two = seen.get(state) or [*seen.values()][SETTLING]
+            trips = repetition - before
+            return max((first - one) / ports, (second - two) / others) / trips
+        seen[state] = repetition, first, second
+        for slots, least, accesses in rows:
+            used = (width if used + least > full else used) + slots
+            while used > full:
+                used, ends = used - width, [*ends[1:], likely]
+                likely = _other(1 - ends[0], False, astray)
             for own, cycles in accesses:
-                likely = _other(likely, own, 0.0)
-                busy[0] += cycles * (1 - likely)
-                busy[1] += cycles * likely
+                likely = 1.0 if own else 1 - likely
+                first += cycles * (1 - likely)
+                second += cycles * likely
     return 0.0
 
 

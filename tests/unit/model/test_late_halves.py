@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.model.machine import Core, Halves, Operation
-from cyclescope.model.ports import Dealt, late_throughput
+from cyclescope.model.ports import Dealt, _late, late_throughput
 
 PORTS = {"s": (0, 1, 2, 3), "v": (2, 3), "t": (0, 1)}
 ZEN5 = Core(8.0, whole=True)
@@ -39,3 +39,10 @@ def test_the_first_of_a_cycle_alone_goes_astray():
 
 def test_fractions_of_slots_take_what_they_take_on_the_average():
     assert cycles("ssv", slots=1.01) == pytest.approx(cycles("ssv", slots=1.0), rel=0.2)
+
+
+def test_the_same_accesses_at_the_same_places_are_looked_at_once():
+    _late.cache_clear()
+    assert cycles("ssnv") == cycles("ssnv")
+    assert cycles("svvvvvvn", astray=0.5) != cycles("svvvvvvn")
+    assert (_late.cache_info().hits, _late.cache_info().misses) == (1, 3)

@@ -147,17 +147,18 @@ def halves(costs: Sequence[PlacedCost], machine: MachineModel, together: Mapping
     """
     if (found := machine.core.halves) is None:
         return 0.0
-    both, some = {*found.both}, []
+    both, loop = {*found.both}, []
     for one in costs:
-        if operations := [op for op in one.cost.operations or () if both.issuperset(op.ports)]:
-            if one.cost.confidence == LOW and not _all_take(one.cost, operations, both, machine.ports):
-                return 0.0
-            some += operations
+        operations = [op for op in one.cost.operations or () if both.issuperset(op.ports)]
+        unsure = operations and one.cost.confidence == LOW
+        if unsure and not _all_take(one.cost, operations, both, machine.ports):
+            return 0.0
+        loop.append(Dealt(one.slots, one.cost.spare, operations))
+    if found.late:
+        return late_throughput(loop, found, machine.core)
+    some = [op for one in loop for op in one.operations]
     if not some:
         return 0.0
-    if found.late:
-        loop = [Dealt(one.slots, one.cost.spare, one.cost.operations or ()) for one in costs]
-        return late_throughput(loop, found, machine.core)
     ports = len(found.second)
     astray = {n % ports == 0: min(max(cycles * ports - n, 0.0), 0.5) for n, cycles in together.items()}
     found = msgspec.structs.replace(found, astray=astray.get(False, found.astray))
