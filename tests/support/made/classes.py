@@ -48,6 +48,7 @@ class StatedEvidence:
     shuts: bool = False
     crowded: frozenset[str] = frozenset()
     late: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
     fillings: Sequence[ClassCounts] = ()
 
     @property

@@ -7,7 +7,6 @@ other has all of their ports. Both may take longer than their ports allow, but n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -79,11 +78,6 @@ def evidence_of(pairs: Sequence[ClassPair], slots: float) -> list[UnionEvidence]
     return [_across(pair, _measured(pair, slots)) for pair in pairs]
 
 
-def paired(classes: Sequence[Class]) -> Iterator[tuple[Class, Class]]:
-    """All pairs of classes."""
-    yield from combinations(classes, 2)
-
-
 def _across(pair: ClassPair, one: UnionEvidence) -> UnionEvidence:
     """That sides share ports has a price; for memory in each pair, as its accesses wait for much else."""
     sides, apart = pair.first.sides | pair.second.sides, pair.first.width + pair.second.width
@@ -104,6 +98,22 @@ def _for_sharing(one: UnionEvidence) -> float:
     """Nats by which fewer ports than two classes have apart are likelier, if they are."""
     *fewer, apart = (one.nats[size] for size in sorted(one.nats))
     return max(0.0, apart - min(fewer)) if fewer else 0.0
+
+
+def keeps_twice(pairs: Sequence[ClassPair], slots: float) -> bool:
+    """Whether the first class of all pairs clearly has twice as many ports as it seems, and keeps them twice.
+
+    Of these a micro-operation that needs one of them takes half of what an instance takes.
+    """
+    some = [pair._replace(knees={}) for pair in pairs]
+    return sum(_measured(p, slots).best - _measured(_kept_twice(p), slots).best for p in some) > SEEN
+
+
+def _kept_twice(pair: ClassPair) -> ClassPair:
+    """The pair if instances of its first class keep one of twice as many ports for two turns."""
+    name, width, sides, more = pair.first
+    looks = [Look(2 * look.value, 2 * look.error) for look in pair.second_in_first]
+    return pair._replace(first=Class(name, 2 * width, sides, more - width), second_in_first=looks)
 
 
 def _measured(pair: ClassPair, slots: float) -> UnionEvidence:
@@ -130,7 +140,9 @@ def _nats(pair: ClassPair, size: int, slots: float) -> float:
         total += _cost(_PAIRS_NEAR if size < both else _PAIRS, [look], max(1.0, both / size))
     for inner, outer, looks in ((one, other, pair.first_in_second), (other, one, pair.second_in_first)):
         if looks:
-            noise = _FULL if outer.width > FULL * slots else _SINGLE_NEAR if size < both else _SINGLE
+            noise = (
+                _FULL if outer.width + outer.more > FULL * slots else _SINGLE_NEAR if size < both else _SINGLE
+            )
             inside = size == outer.width and inner.width < size
             total += _cost(noise, looks, pair.turns if inside else float(size == outer.width == inner.width))
     return total

@@ -146,7 +146,7 @@ class CountedEvidence:
     sure: Mapping[str, float] = {}
     fillings: Sequence[ClassCounts] = ()
     hidden: Sequence[tuple[str, str]] = ()
-    crowded = late = frozenset[str]()  # counts are of micro-operations, not of turns
+    crowded = late = kept = frozenset[str]()  # counts are of micro-operations, not of turns
 
     def __init__(self, classes: Classes, counters: Counters) -> None:
         self.classes = classes

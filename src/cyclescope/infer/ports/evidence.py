@@ -52,6 +52,10 @@ class PortEvidence(Protocol):
         """Classes that are not sets of ports, with the reason: hidden resources."""
 
     @property
+    def kept(self) -> frozenset[str]:
+        """Classes of the widest vectors that keep each of their ports for two turns."""
+
+    @property
     def structure(self) -> Structure:
         """The ports."""
 
@@ -124,14 +128,18 @@ class PortFacts:
     def _of_widest(self) -> dict[int, int]:
         """Turns that blocking instructions of the widest vectors take, by the bits of these."""
         heads = [name for name, files in self.classes.files.items() if files == {"z"}]
-        turns = [self.classes.turns_of(name, self.confined) for name in heads]
+        turns = [self._turns_of(name) for name in heads]
         return {register_bits(self.table[heads[0]]): min(turns)} if heads else {}
 
     def _turns_taken(self, form: str) -> Iterator[float]:
         """Turns that a form takes of the ports of each class; what blocks these may itself take several."""
         for name, instances in self.confined.get(form, {}).items():
             if "m" not in self.classes.files[name] and instances < HALVES:
-                yield instances * self.classes.turns_of(name, self.confined)
+                yield instances * self._turns_of(name)
+
+    def _turns_of(self, name: str) -> int:
+        """Turns of a port that an instance of a class takes."""
+        return 2 if name in self.evidence.kept else self.classes.turns_of(name, self.confined)
 
     def per_slot(self, form: InstructionForm) -> int:
         """Micro-operations that a slot of a form brings: two where the core's units are half as wide."""

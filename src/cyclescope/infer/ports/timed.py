@@ -16,7 +16,7 @@ from cyclescope.infer.likelihood.evidence import (
     evidence_of,
     filling,
     is_hidden,
-    paired,
+    keeps_twice,
     sides_of,
 )
 from cyclescope.infer.likelihood.noise import MOST_TRIED, Look
@@ -35,14 +35,7 @@ from cyclescope.infer.ports.candidates import (
     updates,
 )
 from cyclescope.infer.ports.classes import Classes, taken
-from cyclescope.infer.ports.evidence import (
-    EITHER,
-    SHOWN_BY,
-    ClassCounts,
-    Costs,
-    PortFacts,
-    lowest,
-)
+from cyclescope.infer.ports.evidence import EITHER, SHOWN_BY, ClassCounts, Costs, PortFacts, lowest
 from cyclescope.infer.ports.front_end import FrontEndFacts, dropped
 from cyclescope.infer.ports.groups import PortGroups, ReadingsAhead, learned_scatter
 from cyclescope.infer.ports.naming import named
@@ -106,6 +99,17 @@ class TimedEvidence:
         return self._costs.confined
 
     @cached_property
+    def kept(self) -> frozenset[str]:
+        """Classes of the widest vectors that keep each of their ports for two turns."""
+        return frozenset(n for n, files in self.classes.files.items() if "z" in files and self._is_kept(n))
+
+    def _is_kept(self, name: str) -> bool:
+        files, widths = self.classes.files, self.classes.widths
+        plain = [o for o in files if len(files[o]) == 1 and "z" not in files[o] and self._tells(name, o)]
+        sound = [o for o in plain if widths[o] <= FULL * self.width and self._is_sound(o)]
+        return keeps_twice([self._pair(self._class(name), self._class(o)) for o in sound], self.width)
+
+    @cached_property
     def units(self) -> dict[str, Remark]:
         """Classes that are not sets of ports, with the reason: hidden resources."""
         return {name: reason for name in self.classes.members if (reason := self._is_no_blocker(name))}
@@ -122,7 +126,7 @@ class TimedEvidence:
         sound = [o for o in plain if self._is_sound(o) and self._tells(name, o)]
         near = [o for o in sound if self.classes.widths[o] <= FULL * self.width]
         around = [o for o in near if self._needs(name, o)]
-        twice = self.classes.turns_of(name, self.confined) > 1
+        twice = name in self.kept or self.classes.turns_of(name, self.confined) > 1
         several = twice or any(self._taken(name, other) > 1 for other in around if other != name)
         if several or any(self._apart(*pair) for pair in combinations(around, 2)):
             return NoClass.SEVERAL.of()
@@ -237,7 +241,7 @@ class TimedEvidence:
     @cached_property
     def _evidence(self) -> list[UnionEvidence]:
         known = map(self._class, sorted(self.classes.widths.keys() - self.units.keys()))
-        pairs = evidence_of([self._pair(*pair) for pair in paired([*known])], self.width)
+        pairs = evidence_of([self._pair(*pair) for pair in combinations(known, 2)], self.width)
         threes = self.classes.threes, self.classes.widths
         return [*pairs, *evidence_of_threes(*threes, pairs, self.width, PAIR_ERROR)]
 
@@ -373,11 +377,11 @@ class TimedJudge:
         if stores(form) and is_called_move(form) and self._may_have_fewer(form, known, slots, throughput):
             yield Usage.FEWER.of(), MEDIUM
         hidden = not self.facts.hiding.isdisjoint(domains(form))
-        count = sum(round(op.count) for op in known)
-        if (idle := round(slots or 0) - count) > 0:
+        if (idle := round(slots or 0) - self._slots_of(form, known)) > 0:
             needs_none = is_nop(form) or (not hidden and bool(known or dropped(form)))
             yield Usage.IDLE_SLOTS.of(idle), MEDIUM if needs_none else LOW
-        elif memory_of(form) is not None and hidden and self._beside(known) < max(1, round(slots or 0)):
+        missing = max(1, round(slots or 0)) - self._slots_of(form, self._beside(known))
+        if idle <= 0 < missing and memory_of(form) is not None and hidden:
             yield Usage.UNSEEN.of(), LOW
 
     def _may_have_fewer(
@@ -387,6 +391,10 @@ class TimedJudge:
         shown = [set(self.structure.sets.get(n, ())) for n in self.facts.confined.get(form.id, ())]
         return may_have_fewer(known, shown, slots, self.facts.front_end.width, throughput)
 
-    def _beside(self, known: Sequence[Operation]) -> int:
+    def _slots_of(self, form: InstructionForm, operations: Sequence[Operation]) -> int:
+        """Slots that some micro-operations of a form fill, each of whose slots may bring several turns."""
+        return sum(math.ceil(round(op.count) / self.facts.per_slot(form)) for op in operations)
+
+    def _beside(self, known: Sequence[Operation]) -> list[Operation]:
         """Micro-operations beside those for memory, which come in the slots of others."""
-        return sum(round(op.count) for op in known if self.groups.memory.isdisjoint(op.ports))
+        return [op for op in known if self.groups.memory.isdisjoint(op.ports)]

@@ -98,3 +98,23 @@ def test_what_fills_the_front_end_has_ports_if_others_show_no_more_of_them(table
     found = grouped_by_counts(StatedFrontEnd(table, 4.0), blockers, filled)
     assert (wide in found.members) == kept
     assert two in found.members
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_widest_vectors_that_keep_twice_as_many_ports_are_no_class(table, kept):
+    """Three of 512 bits a cycle: six ports that each keeps for two, or three of which three others share two.
+
+    Shorter ones of six ports would fill a front end of six slots.
+    """
+    wide, one = "VPADDB (ZMM, ZMM, ZMM)", "VPSADBW (XMM, XMM, XMM)"
+    widths, files = {wide: 3, FOUR: 3, one: 1}, {wide: "z", FOUR: "v", one: "v"}
+    share = 0.5 if kept else 0.0
+    pairs = {(wide, FOUR): 1.5, (wide, one): 7 / 6 if kept else 1.0, (FOUR, one): 4 / 3}
+    confined = {
+        wide: {wide: 1.0, FOUR: 0.0, one: 0.0}, FOUR: {wide: share, FOUR: 1.0, one: 0.0},
+        one: {wide: share, FOUR: 1.0, one: 1.0},
+    }  # fmt: skip
+    classes = classes_of(table, widths, files, None, pairs)
+    facts = facts_by_time(classes, cost_records(classes, confined), StatedFrontEnd(table, 6.0))
+    assert (wide in facts.evidence.units) == kept
+    assert facts.per_slot(table[wide]) == 1 + kept

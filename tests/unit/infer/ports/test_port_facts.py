@@ -208,9 +208,9 @@ def test_what_no_shorter_class_shows_takes_as_many_turns_as_the_others_of_its_le
     """Four ports, two turns each: shorter vectors of these fill the front end, so that it looks like two."""
     widths = {TWO: 2, WIDE: 1, WIDER: 2}
     files = {TWO: frozenset("v"), WIDE: frozenset("z"), WIDER: frozenset("z")}
-    pairs = {(WIDE, TWO): 1 + other / 2, (WIDER, TWO): 1.5, (WIDE, WIDER): 1.5}
+    pairs = {(WIDE, TWO): 1 + other / 2, (WIDER, TWO): 1.5 if is_unit else 4 / 3, (WIDE, WIDER): 1.5}
     confined = {
-        TWO: {TWO: 1.0, WIDE: 0.5, WIDER: 0.5},
+        TWO: {TWO: 1.0, WIDE: 0.5, WIDER: is_unit / 2},
         WIDE: {TWO: other, WIDE: 1.0, WIDER: 1.0},
         WIDER: {TWO: among, WIDE: 0.0, WIDER: 1.0},
     }
