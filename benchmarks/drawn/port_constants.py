@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,6 @@ ROOMS = ("infer/ports", "infer/likelihood")
 MOST = 0.005  # of the usages, that one constant halved or doubled changes
 
 Usage = tuple[str, str]  # ports as printed, and confidence
-Answers = dict[
-    str, dict[str, Usage] | None
-]  # usages by form, by the machine's name; None where inference failed
 
 
 class Read:
@@ -90,6 +87,17 @@ class Changed(msgspec.Struct, frozen=True):
     every: int
 
 
+class Found(msgspec.Struct, frozen=True):
+    """What a change of a constant changes on a machine; None where inference ended with an error."""
+
+    machine: str
+    change: str
+    changed: Changed | None
+
+
+_NOT_ASKED = Changed(-1, -1, -1)
+
+
 def changed(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> Changed:
     """How many usages differ; those that only one side has do."""
     names, none = before.keys() | after.keys(), ("", "")
@@ -103,13 +111,20 @@ def together(some: Sequence[Changed]) -> Changed:
 
 
 def compared(
-    machines: Sequence[Measured], chosen: Sequence[Mutant], jobs: int, end: float
+    machines: Sequence[Measured],
+    chosen: Sequence[Mutant],
+    jobs: int,
+    end: float,
+    kept: Path,
+    say: Callable[[str], None],
 ) -> list[tuple[Mutant, Changed | None]]:
     """What every change changes; None where inference ends with an error. What was not reached is missing.
 
-    Nothing is inferred in this process: the solver's threads would be missing in those that it forks.
+    Nothing is inferred in this process: the solver's threads would be missing in those that it forks. What is
+    found is kept in a file as it comes, and not looked for again; what changes something is said.
     """
-    found: dict[Mutant | None, Answers] = {}
+    found = {(one.machine, one.change): one.changed for one in _kept(kept)}
+    before: dict[str, dict[str, Usage]] = {}
 
     def run(task: tuple[Mutant | None, Measured], send: Callable[[Any], None]) -> None:
         mutant, machine = task
@@ -117,30 +132,49 @@ def compared(
             mutate(mutant)
         send(machine.usages())
 
+    def begin(task: tuple[Mutant | None, Measured], answers: list[dict[str, Usage]]) -> None:
+        before[task[1].name] = answers[0]
+
     def done(task: tuple[Mutant | None, Measured], answers: list[dict[str, Usage]]) -> None:
-        found.setdefault(task[0], {})[task[1].name] = answers[0] if answers else None
+        name = task[1].name
+        one = Found(name, str(task[0]), changed(before[name], answers[0]) if answers else None)
+        found[one.machine, one.change] = one.changed
+        with kept.open("ab") as file:
+            file.write(msgspec.json.encode(one) + b"\n")
+        if one.changed is None or one.changed.ports or one.changed.confidence:
+            say(f"{len(found)} {one.machine}: {one.change}: {one.changed or 'error'}")
 
-    parallel(run, [(some, machine) for some in (None, *chosen) for machine in machines], jobs, end, done)
-    before = found.pop(None, {})
-    return [(m, differences(before, some)) for m, some in found.items() if m and some.keys() == before.keys()]
+    parallel(run, [(None, machine) for machine in machines], jobs, end, begin)
+    wanted = [(m, machine) for machine in machines for m in chosen if (machine.name, str(m)) not in found]
+    parallel(run, wanted, jobs, end, done)
+    told = [(m, [found.get((one.name, str(m)), _NOT_ASKED) for one in machines]) for m in chosen]
+    return [
+        (m, None if None in some else together([one for one in some if isinstance(one, Changed)]))
+        for m, some in told if _NOT_ASKED not in some
+    ]  # fmt: skip
 
 
-def differences(before: Answers, after: Answers) -> Changed | None:
-    """What changed on all machines, None where one has no answer."""
-    both = [(before[name], after[name]) for name in before]
-    known = [changed(a, b) for a, b in both if a is not None and b is not None]
-    return together(known) if len(known) == len(both) else None
+def _kept(file: Path) -> list[Found]:
+    """What was found before; a line that was cut is left out."""
+    lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
+    return [msgspec.json.decode(line, type=Found) for line in lines]
 
 
 def measured(name: str, count: int, folder: Path) -> Measured:
-    """Measure a machine, in a process of its own."""
+    """Measure a machine, in a process of its own, unless a run before did."""
     machine, front_end = core_named(name)
     forms_of = load_table(machine.isa)
     forms = sample(forms_of, machine, count)
     file = folder / f"{name.replace(':', '-')}.sqlite"
-    process = get_context("fork").Process(target=_measure, args=(machine, front_end, forms_of, forms, file))
-    process.start()
-    process.join()
+    if not file.exists():
+        new = file.with_suffix(".part")
+        new.unlink(missing_ok=True)
+        process = get_context("fork").Process(
+            target=_measure, args=(machine, front_end, forms_of, forms, new)
+        )
+        process.start()
+        process.join()
+        new.rename(file)
     read = Read(Store(file, machine.name, readonly=True))
     read_approach(read, forms_of)  # type: ignore[arg-type]
     return Measured(name, forms, forms_of, read)
@@ -163,14 +197,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="constants that have this in their names")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start nothing after so long")
+    parser.add_argument("--keep", type=Path, help="a folder of machines and answers, gone on with later")
     options = parser.parse_args(arguments)
     fresh = [f"drawn:{random.SystemRandom().randrange(10**6)}" for _ in range(options.fresh)]
     chosen = [m for m in mutants(ROOMS, ()) if options.only in str(m)]
-    with tempfile.TemporaryDirectory() as folder:
-        machines = [measured(name, options.forms, Path(folder)) for name in options.machines or fresh]
+    with tempfile.TemporaryDirectory() as once:
+        folder = options.keep or Path(once)
+        folder.mkdir(parents=True, exist_ok=True)
+        known = sorted(file.stem.replace("-", ":") for file in folder.glob("drawn-*.sqlite"))
+        names = options.machines or known or fresh
+        machines = [measured(name, options.forms, folder) for name in names]
         end = time.monotonic() + options.seconds
-        print("machines:", ", ".join(machine.name for machine in machines))
-        found = report(compared(machines, chosen, options.jobs, end), len(chosen))
+        print("machines:", ", ".join(names), flush=True)
+        some = compared(
+            machines, chosen, options.jobs, end, folder / "changes.jsonl", partial(print, flush=True)
+        )
+        found = report(some, len(chosen))
     print(checks_table(found))
     return int(not all(check.passed for check in found))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from types import SimpleNamespace
 
-from benchmarks.drawn.port_constants import ROOMS, Changed, Read, changed, report, together
+from benchmarks.drawn.port_constants import ROOMS, Changed, Read, changed, compared, report, together
 from benchmarks.lib.constants import mutants
 from cyclescope.infer.ports.approach import read_approach
 from cyclescope.measure.record import Record
@@ -56,3 +57,21 @@ def test_what_inference_reads_of_a_store_is_read_once(table):
     assert read_approach(read, table).ports is None
     assert [record.form for record in read.records_of(("throughput",), names[:1])] == [names[0]]
     assert len(asked) == len(set(asked))
+
+
+def test_what_was_found_is_kept_and_not_looked_for_again(tmp_path):
+    some, kept, said, inferred = list(mutants(ROOMS, ()))[:2], tmp_path / "changes.jsonl", [], tmp_path / "n"
+
+    def usages():
+        with inferred.open("a") as file:
+            file.write("x")
+        return {"add": ("1*p01", "high" if inferred.stat().st_size % 2 else "low")}
+
+    machine = SimpleNamespace(name="drawn:1", usages=usages)
+    found = [compared([machine], some[:n], 1, math.inf, kept, said.append) for n in (1, 2)]
+    assert found[1] == [(m, Changed(0, 1, 1)) for m in some]
+    assert inferred.stat().st_size == 4  # one before the changes in each run, and each change once
+    assert len(said) == 2 and str(some[0]) in said[0]
+    with kept.open("ab") as file:
+        file.write(b'{"machine": "dra')
+    assert len(compared([machine], some, 1, -math.inf, kept, said.append)) == 2
