@@ -66,8 +66,8 @@ def drawn_core(draw: random.Random) -> CoreBehaviour:
 
 def drawn_lines(draw: random.Random) -> StoreLines | None:
     """What stores to many lines in turn take, if anything."""
-    rows = tuple((row, draw.choice((0.0, 0.5, 0.57))) for row in ROWS)
-    lines = StoreLines(draw.choice((32, 64)), draw.choice((2, 3, 8)), 0.5, rows, draw.choice((0.0, 0.25)))
+    rows, each = tuple((row, draw.choice((0.0, 0.5, 0.57))) for row in ROWS), draw.choice((0.25, 0.5, 1.0))
+    lines = StoreLines(draw.choice((32, 64)), draw.choice((2, 3, 8)), each, rows, draw.choice((0.0, 0.25)))
     return draw.choice((None, lines))
 
 

@@ -33,10 +33,14 @@ class MemoryAccess(msgspec.Struct, frozen=True, gc=False):
 
 
 class MovingAccess(msgspec.Struct, frozen=True, gc=False):
-    """An access with the bytes by which it moves on in an iteration, None where it is not followed."""
+    """An access with the bytes by which it moves on in an iteration, None where it is not followed.
+
+    `in_table` is one of those at a base that stays, with an index that is not followed.
+    """
 
     access: MemoryAccess
     step: int | None
+    in_table: bool = False
 
     def at(self, number: int) -> int:
         """The constant part of its address some iterations later."""
@@ -61,11 +65,14 @@ class MovingAccess(msgspec.Struct, frozen=True, gc=False):
 def moving(last: Sequence[MemoryAccess], before: Sequence[MemoryAccess], write: bool) -> list[MovingAccess]:
     """Loads, or stores, of an iteration with how they move, by those of the iteration before."""
     old = {access.place: access.address for access in before if access.write == write}
-    return [MovingAccess(one, _step(one.address, old[one.place])) for one in last if one.write == write]
+    return [_moved(one, old[one.place]) for one in last if one.write == write]
 
 
-def _step(new: Value, old: Value) -> int | None:
-    return new.constant - old.constant if new.terms == old.terms else None
+def _moved(access: MemoryAccess, old: Value) -> MovingAccess:
+    new = access.address
+    if new.terms == old.terms:
+        return MovingAccess(access, new.constant - old.constant)
+    return MovingAccess(access, None, not set(new.terms).isdisjoint(old.terms))
 
 
 class _Visit(NamedTuple):
@@ -76,6 +83,7 @@ class _Visit(NamedTuple):
     terms: object
     own_bytes: range
     step: int
+    in_table: bool = False
 
 
 class _Word(NamedTuple):
@@ -110,7 +118,8 @@ def cycles_of_lines(stores: Sequence[MovingAccess], lines: StoreLines) -> float:
     """Cycles per iteration of stores to more lines in turn than are gathered, 0 where all of them are.
 
     A line takes longer by the stores to it and to the line before it, both of which are new: others were
-    stored to since.
+    stored to since. One of a table, of which nobody knows how large it is, is so now and then: it takes no
+    more than a cycle, in which it leaves by itself.
     """
     period = max(store.period(lines.size) for store in stores)
     chunks = StoreChunks(lines.size, 1, joins=True)
@@ -126,7 +135,9 @@ def cycles_of_lines(stores: Sequence[MovingAccess], lines: StoreLines) -> float:
             taken += len(run) * lines.each
             if is_new and before:
                 is_whole = len({at for one in run for at in one.own_bytes}) == lines.size
-                longer += lines.whole if is_whole else lines.longer(before, len(run))
+                more = lines.whole if is_whole else lines.longer(before, len(run))
+                alone = max(0.0, 1 - len(run) * lines.each)
+                longer += min(more, alone) if run[0].in_table else more
         latest = [*(one for one in latest if one != chunk), chunk][1 - lines.many :]
         before = len(run) if is_new else 0
     return (taken + longer) / period if longer else 0.0
@@ -142,7 +153,7 @@ def _visited(store: MovingAccess, number: int, chunks: StoreChunks) -> Iterator[
     """The chunks that a store goes to in an iteration; one that is not followed goes to another in each."""
     access, first = store.access, store.at(number)
     if store.step is None:
-        yield _Visit(number, ((access.address.terms, number), 0), None, range(0), 0)
+        yield _Visit(number, ((access.address.terms, number), 0), None, range(0), 0, store.in_table)
         return
     places = store.blocks(number, chunks.size)
     alone = (access.place, number) if len(places) > 1 and not chunks.joins else None

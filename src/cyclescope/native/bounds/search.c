@@ -238,6 +238,7 @@ static void find_steps(struct search *s)
         struct access *access = &s->last.all[n];
         const struct access *old = &s->before.all[n];
         access->is_followed = same_terms(access->address, old->address);
+        access->is_in_table = !access->is_followed && shares_terms(access->address, old->address);
         access->step = access->is_followed ? access->address->constant - old->address->constant : 0;
         for (access->terms = 0; !same_terms(s->last.all[access->terms].address, access->address);)
             access->terms++;

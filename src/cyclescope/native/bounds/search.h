@@ -47,6 +47,7 @@ const struct value *number_value(struct knowledge *k, int64_t constant);
 const struct value *sum_of(struct knowledge *k, const struct value *one, const struct value *other, int64_t factor);
 const struct value *multiple_of(struct knowledge *k, const struct value *one, int64_t factor);
 int same_terms(const struct value *one, const struct value *other);
+int shares_terms(const struct value *one, const struct value *other);
 int same_value(const struct value *one, const struct value *other);
 
 void begin_key(struct knowledge *k, int64_t kind);
@@ -143,6 +144,7 @@ struct access {
     int32_t terms; /* the same number for the same unknowns */
     const struct value *address;
     int is_followed; /* whether it moves on by `step` bytes in an iteration */
+    int is_in_table; /* whether it is not followed, and its base stays */
     int is_found;    /* whether it loads what was stored */
     int64_t step;
 };

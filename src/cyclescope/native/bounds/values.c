@@ -105,6 +105,16 @@ int same_terms(const struct value *one, const struct value *other)
     return 1;
 }
 
+/* Whether some term is in both. */
+int shares_terms(const struct value *one, const struct value *other)
+{
+    for (int32_t a = 0; a < one->count; a++)
+        for (int32_t b = 0; b < other->count; b++)
+            if (one->terms[a].unknown == other->terms[b].unknown && one->terms[a].factor == other->terms[b].factor)
+                return 1;
+    return 0;
+}
+
 int same_value(const struct value *one, const struct value *other)
 {
     return one->constant == other->constant && same_terms(one, other);

@@ -123,6 +123,22 @@ def test_lines_take_longer_by_the_rows_of_stores_to_them(text, cycles):
     assert predicted(text, *FOUND).bounds.get("stores", 0.0) == pytest.approx(cycles)
 
 
+@needs_binutils
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov rdx, [rsi]; mov [rdx], rax; add rsi, 8", 1.25),  # places that differ
+        ("mov rdx, [rsi]; mov [rdi + rdx*4], rax; add rsi, 8", 1),  # of a table: may be one of the latest
+        ("mov rdx, [rsi]; inc dword ptr [rdi + rdx*4]; inc dword ptr [rbx + rdx*4]; add rsi, 8", 2),
+        ("mov rdx, [rsi]; mov [rdi + rdx*4], rax; mov [rdx], rax; add rsi, 8", 2.25),
+        ("mov [rdi + rdx*4], rax; imul rdx, rcx", 1),
+    ],
+)
+def test_stores_to_tables_leave_by_themselves_at_most(text, cycles):
+    found = told(dict.fromkeys(ROWS, 0.0) | {1: 0.75}, 12)
+    assert predicted(text, *found).bounds["stores"] == pytest.approx(cycles)
+
+
 def test_rows_count_with_the_one_before():
     found = StoreLines(64, 12, 0.5, ((1, 0.5), (2, 0.0), (5, 0.0), (6, 0.75)))
     assert [found.longer(*rows) for rows in ((1, 1), (1, 2), (5, 5), (5, 6), (6, 5), (4, 7), (9, 9))] == [
