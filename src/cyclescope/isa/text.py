@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from operator import getitem
 
 from cyclescope.isa.encode import default_immediates, field_values
 from cyclescope.isa.fields import Field
@@ -39,8 +40,7 @@ def assembly(
     values = default_immediates(form) if immediates is None else immediates
     if ahead:
         values = [value + ahead for value in values]
-    filled = [table[n] for table, n in zip(names, registers, strict=False)]
-    return template.format(*filled, *values, d=displacement)
+    return template.format(*map(getitem, names, registers), *values, d=displacement)
 
 
 def example(form: InstructionForm) -> str:
