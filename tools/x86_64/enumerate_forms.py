@@ -8,6 +8,7 @@ variant becomes one instruction form with one concrete example instruction.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -195,6 +196,12 @@ def _takes_zero_immediate(info: OpCodeInfo, kinds: tuple[str, ...]) -> bool:
     return info.encoding == EncodingKind.LEGACY and integer and len(kinds) > 1 and (small or mov)
 
 
+def _may_stay_in_place(info: OpCodeInfo, memory: bool) -> bool:
+    """Whether a lane of a register is copied to the start of another one: lane 0 has that place already."""
+    copies = re.match(r"E?VEX_VEXTRACT[FI]\d", CODE[info.code])
+    return copies is not None and not memory
+
+
 def variants(code: int, info: OpCodeInfo) -> Iterator[Variant]:
     """Every variant of an opcode."""
     kinds = tuple(KIND[info.op_kind(i)] for i in range(info.op_count))
@@ -204,16 +211,17 @@ def variants(code: int, info: OpCodeInfo) -> Iterator[Variant]:
     switchable = any(k in REG_OR_MEM for k in kinds)
     only = any(k in PLAIN_MEMORY or k in VSIB_INDEX or k in STRING_MEMORY for k in kinds)
     for memory in [False, True] if switchable else [only]:
+        zero = _takes_zero_immediate(info, kinds) or _may_stay_in_place(info, memory)
         for broadcast in [False, True] if memory and info.can_broadcast else [False]:
             parts = itertools.product(
                 _masks(info, kinds, memory),
                 _roundings(info, memory),
                 _high_bytes(info, kinds, memory),
                 _prefixes(info, kinds, memory),
-                [False, True] if _takes_zero_immediate(info, kinds) else [False],
+                [False, True] if zero else [False],
             )
-            for mask, rounding, high, prefix, zero in parts:
-                yield Variant(code, kinds, memory, broadcast, mask, rounding, high, prefix, "", zero, info)
+            for mask, rounding, high, prefix, value in parts:
+                yield Variant(code, kinds, memory, broadcast, mask, rounding, high, prefix, "", value, info)
 
 
 def user_mode_variants() -> Iterator[Variant]:

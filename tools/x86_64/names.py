@@ -162,6 +162,8 @@ def uops_info_name(form_id: str, variant: Variant) -> str:
                "XSTORE", "CCS_", "PREFETCHRESERVED")  # fmt: skip
     if "[" in form_id or "_O16" in form_id or "PREFETCH_0F0D" in form_id or any(u in code for u in unknown):
         return ""
+    if variant.zero_immediate and variant.info.encoding != EncodingKind.LEGACY:
+        return ""
     if form_id.startswith("F") and "ST" in form_id:
         return form_id.replace("STi", "ST(i)") if "(" in form_id else ""
     for pattern, suffix in XED_SUFFIXES:

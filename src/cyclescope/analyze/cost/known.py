@@ -54,10 +54,13 @@ def _extent(cost: FormCost) -> tuple[float, float]:
 
 
 def _measured_names(form: InstructionForm) -> tuple[str, ...]:
-    """Names of a measured cost, the agnostic form's last: policies change what a result waits for alone."""
+    """Names of a measured cost, the agnostic form's last: policies change what a result waits for alone.
+
+    With an immediate of 0 it costs as with any, for those who do not tell these apart.
+    """
     seen = form.configuration
     if seen is None or not (seen.tail_undisturbed or seen.mask_undisturbed):
-        return (form.id,)
+        return form.id, form.id.replace(", 0)", ", I8)")
     agnostic = msgspec.structs.replace(seen, tail_undisturbed=False, mask_undisturbed=False)
     return form.id, f"{form.id.partition('@')[0]}@{agnostic}"
 

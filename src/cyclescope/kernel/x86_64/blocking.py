@@ -94,9 +94,7 @@ def block_of(form: InstructionForm, avoid: Iterable[Register] = ()) -> BlockingS
     """
     builder = _BlockBuilder(form, set(avoid))
     uses = builder.uses()
-    made = tuple(
-        Instruction(form, u.registers, u.displacement, immediates(form.mnemonic), None) for u in uses
-    )
+    made = tuple(Instruction(form, u.registers, u.displacement, immediates(form), None) for u in uses)
     reads = frozenset().union(*[read(form, use.registers) for use in uses])
     writes = frozenset().union(*[written(form, use.registers) for use in uses])
     return BlockingSequence(form.id, made, reads, writes)

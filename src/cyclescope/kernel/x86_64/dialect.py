@@ -121,7 +121,7 @@ class X86Dialect:
     def instruction(self, form: InstructionForm, use: Use) -> Instruction:
         """The form with the values of a plan."""
         place = origin(form) + use.displacement
-        values = use.immediates or immediates(form.mnemonic)
+        values = use.immediates or immediates(form)
         return Instruction(form, use.registers, place, values, use.index)
 
     def probe(self, form: InstructionForm) -> tuple[Items, MachineState] | None:

@@ -136,15 +136,19 @@ def may_copy(form: InstructionForm) -> bool:
     return form.mnemonic.startswith(_MOVES)
 
 
-@cache
-def immediates(mnemonic: str) -> tuple[int, ...] | None:
+def immediates(form: InstructionForm) -> tuple[int, ...] | None:
     """Immediates that matter, or None for the usual ones.
 
     Comparisons ask for equality, the quiet one: chained results are no numbers. Where a lane is
     selected it is the one that does not stay in place, which some CPUs do for less. A dot product is that of
     the first elements: the usual value selects none. Two vectors that are aligned are both in the result, and
-    so is a lane of each where lanes of two are chosen.
+    so is a lane of each where lanes of two are chosen. A form of immediate 0 has that.
     """
+    return None if any(op.cls == "0" for op in form.operands) else _immediates(form.mnemonic)
+
+
+@cache
+def _immediates(mnemonic: str) -> tuple[int, ...] | None:
     if _TWO_LANES.match(mnemonic):
         return (0x21,)
     if _DOT.match(mnemonic):
