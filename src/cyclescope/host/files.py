@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -42,3 +44,22 @@ def replaceable(path: Path) -> Path:
     if path.exists() and not path.is_file() and not path.is_dir():
         raise UsageError(f"{path} is no plain file, and would be replaced by one", "name another file")
     return path.resolve() if path.is_symlink() else path
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write all of a file or nothing of it: one that is cut where a disk is full would look like a whole one.
+
+    What a link leads to, a device and a pipe are written where they are, and so is a file in a folder that
+    takes no other.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
+        path.write_bytes(data)
+        return
+    part = path.with_name(f".{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        if path.exists():
+            shutil.copymode(path, part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ import msgspec
 from cyclescope.analyze.choose.source import read_blocks
 from cyclescope.analyze.read.contents import HEXADECIMAL
 from cyclescope.errors import CyclescopeError, UsageError, shortened, unreadable, unwritable
+from cyclescope.host.files import write_whole
 from cyclescope.measure.blocks import CLEAN, FAILED, BlockTiming
 from cyclescope.remarks.blocks import Untimed
 from cyclescope.session.blocks import KERNELS, NOTIONS, UNROLLED, ProgramBlock, readable
@@ -215,10 +216,11 @@ def _timed(row: dict[str, str], where: str, isa: str) -> Timed:
 
 def write_timings(path: Path, rows: Sequence[dict[str, object]], more: Sequence[str] = ()) -> None:
     """A CSV table of TIMING_COLUMNS and `more` columns. Raises UsageError where it cannot be written."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*TIMING_COLUMNS, *more], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     try:
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, [*TIMING_COLUMNS, *more], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_whole(path, text.getvalue().encode())
     except OSError as error:
         raise unwritable(path, error) from error

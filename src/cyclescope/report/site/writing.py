@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from cyclescope.errors import UsageError
-from cyclescope.host.files import replaceable
+from cyclescope.host.files import replaceable, write_whole
 from cyclescope.report.site.pages import INDEX, PARTS
 
 
@@ -42,12 +41,7 @@ def write_site(files: Mapping[str, str], output: Path) -> int:
 
 
 def _write(path: Path, text: str) -> int:
-    """All of a file or nothing of it: one that is half there would look like a site."""
+    """Write a file, where the site is or where a link leads."""
     path = replaceable(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, text.encode())
     return path.stat().st_size
