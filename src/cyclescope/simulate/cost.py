@@ -8,7 +8,6 @@ latencies, and is late by what its operations waited for ports.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache
 from math import ceil
 from typing import Self, TypeVar
 
@@ -67,14 +66,14 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         """Whether a source is where something is loaded from; on some ISAs it is an operand of its own."""
         if node.part in ("address", "index"):
             op = self.form.operands[node.operand]
-            return any(o.is_memory and o.read for o in (self.form.operands if op.is_register else (op,)))
+            return op.is_memory and op.read if not op.is_register else bool(self.loaded)
         return node.part == "register" and node.name in self._loaded_bases
 
     def is_pointer(self, node: Node) -> bool:
         """Whether a target is a pointer that the form moves on: it depends on the address alone."""
         moves = node.part == "register" and node.name in self._bases
-        counted = node.name == "RSP" or any(s.name == node.name for s in self.sources)
-        return self.is_written_back(node) or (moves and counted)
+        counted = moves and (node.name == "RSP" or any(s.name == node.name for s in self.sources))
+        return counted or self.is_written_back(node)
 
     def is_written_back(self, node: Node) -> bool:
         """Whether a target is the base of an explicit address, moved on."""
@@ -118,9 +117,14 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         return {"RSP"} if "stack" in self.form.attributes else every
 
     @once
+    def loaded(self) -> list[Operand]:
+        """Operands in memory that are read."""
+        return [op for op in self.form.operands if op.is_memory and op.read]
+
+    @once
     def _loaded_bases(self) -> set[str]:
         """Those by which something is loaded."""
-        return {op.fixed for op in self.form.operands if op.is_memory and op.implicit and op.read}
+        return {op.fixed for op in self.loaded if op.implicit}
 
     def is_loaded(self, node: Node) -> bool:
         """Whether a source reaches the result through a load."""
@@ -129,9 +133,7 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
     @once
     def computes(self) -> bool:
         """Whether there is more than a store: something is made of what is read."""
-        return any(op.is_memory and op.read for op in self.form.operands) or any(
-            t.part != "data" and not self.is_pointer(t) for t in self.targets
-        )
+        return bool(self.loaded) or any(t.part != "data" and not self.is_pointer(t) for t in self.targets)
 
     @once
     def only_loads(self) -> bool:
@@ -140,7 +142,7 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         So do pops, and pushes of memory: they only count the stack pointer besides.
         """
         others = (s for s in self.sources if s.part not in ("data", "address", "index"))
-        modifies = any(op.is_memory and op.read and op.write for op in self.form.operands)
+        modifies = any(op.write for op in self.loaded)
         return all(s.name in self._bases for s in others) and not modifies and not self.form.flags_written
 
 
@@ -164,7 +166,6 @@ class Latencies:
         self._load = core.load_latency
         self._store = max(core.forward_latency - self._load, 0.0)
         self._measured = not extracted and bool(cost.operations) and not cost.eliminated
-        self._computing = cache(self._computing_of)
 
     @once
     def own(self) -> float:
@@ -180,7 +181,7 @@ class Latencies:
             return max(max(loaded) - self._load, 0.0)
         every = (cycles for pair, cycles in self._known.items() if not is_old(pair))
         only_loads = bool(self._read) and all(map(self.ends.is_loaded, self._read))
-        modifies = any(op.is_memory and op.read and op.write for op in self.ends.form.operands)  # as NOT does
+        modifies = any(op.write for op in self.ends.loaded)  # as NOT does
         return max(every, default=0.0 if only_loads and not modifies else USUAL_LATENCY)
 
     def between(self, source: Node, target: Node) -> float | None:
@@ -228,44 +229,43 @@ class Latencies:
     def _computing_default(self, target: Node) -> float:
         return self._store * (target.part == "data") + (self.own if self.ends.computes else 0.0)
 
-    def lead(self, source: Node, targets: Sequence[Node]) -> float | None:
+    @once
+    def rows(self) -> list[list[float | None]]:
+        """By source, cycles to every target."""
+        return [[self.between(s, t) for t in self.ends.targets] for s in self.ends.sources]
+
+    def lead(self, number: int, targets: Sequence[int]) -> float | None:
         """Cycles between the arrival of a source and the start of the operation that makes targets of it.
 
         Less than 0 for a source that is needed later than others, None for one that makes no difference.
         """
-        if self._is_idle(source):
+        source, row = self.ends.sources[number], self.rows[number]
+        if 0 in self._told(source) and row.count(None) == len(row):  # as its pairs of no cycles say
             return None
-        kept = [t for t in targets if t.name == source.name and self._is_kept(source)]
-        each = [c - self._computing(t) for t in kept or targets if (c := self.between(source, t)) is not None]
-        return max(each, default=self._load * self.ends.is_loaded(source))
-
-    def _is_kept(self, source: Node) -> bool:
-        """Whether stored data are back sooner than any load has them: what is made of them waits for none."""
+        names = self.ends.targets
         back = self._given(source, source) if source.part == "data" else None
-        return back is not None and back < self._load
+        sooner = back is not None and back < self._load  # than any load: what is made of it waits for none
+        kept = [n for n in targets if sooner and names[n].name == source.name]
+        each = [c - self._computing[n] for n in kept or targets if (c := row[n]) is not None]
+        return max(each, default=self._load * self.ends.is_loaded(source))
 
     def _told(self, source: Node) -> set[float | None]:
         return {self._given(source, t) for t in self.ends.targets}
 
-    def _is_idle(self, source: Node) -> bool:
-        """Whether nothing is made of a source, as its pairs of no cycles say."""
-        return 0 in self._told(source) and all(self.between(source, t) is None for t in self.ends.targets)
-
-    def _computing_of(self, target: Node) -> float:
-        """The part of the latencies to a target that is computing."""
-        direct = [self.between(s, target) for s in self._read if not self.ends.is_loaded(s)]
-        return max((c for c in direct if c is not None), default=self._computing_default(target))
+    @once
+    def _computing(self) -> list[float]:
+        """The part of the latencies to each target that is computing."""
+        read = zip(self.ends.sources, self.rows, strict=True)
+        direct = [row for s, row in read if s.part != OLD and not self.ends.is_loaded(s)]
+        ways = [[c for row in direct if (c := row[n]) is not None] for n in range(len(self.ends.targets))]
+        pairs = zip(ways, self.ends.targets, strict=True)
+        return [max(some) if some else self._computing_default(target) for some, target in pairs]
 
 
 def template(
-    form: InstructionForm,
-    cost: FormCost,
-    core: Core,
-    units: Units,
-    idiom: str = "",
-    extracted: bool = False,
+    form: InstructionForm, cost: FormCost, core: Core, units: Units, idiom: str = "", extracted: bool = False,
     passes: bool = False,
-) -> Template:
+) -> Template:  # fmt: skip
     """What the form needs. `idiom` is what its registers make of it, "" for nothing special.
 
     `extracted` says that the cost is LLVM's, `passes` that a load gets what is stored without waiting for the
@@ -280,10 +280,10 @@ def template(
     base = (0.0 if idle or not alone else latencies.own or USUAL_LATENCY,) * len(ends.targets)
     work = () if idle else tuple(_work(ends, latencies, cost, units, idiom, passes))
     slots = cost.slots if cost.slots is not None else max(sum(op.count for op in cost.operations or ()), 1.0)
-    memory = [op for op in form.operands if op.is_memory]
+    stores = sum(op.is_memory and op.write for op in form.operands)
     return Template(
         slots, base, rows, work, cost.microcoded, max(ceil(slots), 1),
-        0 if idle else sum(op.read for op in memory), 0 if idle else sum(op.write for op in memory),
+        0 if idle else len(ends.loaded), 0 if idle else stores,
         needed_slots(slots, cost.spare, core),
     )  # fmt: skip
 
@@ -327,7 +327,7 @@ def _rows(
             tuple(None if s.part == OLD or ends.is_apart(s, t) else 0.0 for t in ends.targets)
             for s in ends.sources
         )
-    return tuple(tuple(latencies.between(s, t) for t in ends.targets) for s in ends.sources)
+    return tuple(map(tuple, latencies.rows))
 
 
 def _work(
@@ -336,25 +336,25 @@ def _work(
     """The micro-operations, loads as early as their address, stores only on the way to memory."""
     operations = [op for op in units.in_a_row(cost) if op.ports and op.count > 0]
     every = sum(1 << n for n, t in enumerate(ends.targets) if not ends.is_pointer(t))
-    memory = sum(1 << n for n, t in enumerate(ends.targets) if t.part == "data")
-    stored = [t for t in ends.targets if t.part == "data"]
-    leads, late = (
-        tuple([None if idiom else latencies.lead(s, some) for s in ends.sources])
-        for some in (ends.targets, stored)
-    )
+    stored = [n for n, t in enumerate(ends.targets) if t.part == "data"]
+    memory = sum(1 << n for n in stored)
+
+    def led(some: Sequence[int]) -> tuple[float | None, ...]:
+        return tuple([None if idiom else latencies.lead(n, some) for n in range(len(ends.sources))])
+
+    leads = led(range(len(ends.targets)))
     early = tuple(0.0 if ends.is_address(s) and not idiom else None for s in ends.sources)
     if ends.is_for_each:  # which operation is for which register is not known: none holds up the others
         every, leads = 0, (None,) * len(ends.sources)
-    loads = any(op.is_memory and op.read for op in ends.form.operands)
     work: list[Work] = []
     for op in operations:
-        is_load = loads and op.ports in units.loads
+        is_load = bool(ends.loaded) and op.ports in units.loads
         is_store = bool(memory) and not is_load and op.ports in units.stores
         copy = Work(0, 1, every, early if is_load else leads, is_load)
         if is_store or (passes and every == memory):  # nothing waits for what only stores
-            copy = Work(0, 1, 0 if passes else memory, late)
+            copy = Work(0, 1, 0 if passes else memory, led(stored))
         elif units.results and not is_load and (ends.writes_register or (units.flags and ends.targets)):
-            alone = len(operations) == 2 and loads  # beside its load
+            alone = len(operations) == 2 and bool(ends.loaded)  # beside its load
             usual = round(latencies.own) if alone else result_of(op, cost, units.results)
             copy = msgspec.structs.replace(copy, result=usual)
             if units.brings(ends.form, op, operations):

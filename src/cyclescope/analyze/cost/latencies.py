@@ -99,9 +99,14 @@ class PlacedLatencies:
     ) -> None:  # fmt: skip
         self.ends, self.cost, self.variant, self._is_move = ends, cost, variant, moves
         self._proved = proved
-        self._latencies = Latencies(ends, cost, core, extracted)
+        self._core, self._extracted = core, extracted
         self._load, self._plain_load = core.load_latency, load
         self._is_usual = ends.is_usual and not cost.eliminated and not variant.changes_latencies
+
+    @once
+    def _latencies(self) -> Latencies:
+        """Those of the cost with its gaps filled: most costs have none."""
+        return Latencies(self.ends, self.cost, self._core, self._extracted)
 
     def columns(self) -> tuple[tuple[int, ...], tuple[Column, ...]]:
         """Per target the number of its column, and the columns. Memory has columns of its own."""

@@ -42,6 +42,7 @@ from cyclescope.model.behaviour.published import MoreWork
 from cyclescope.simulate.cost import Ends
 
 _NO_MORE = MoreWork()
+_PLAIN = CostVariant()
 
 
 class Standing(msgspec.Struct, gc=False):
@@ -124,7 +125,7 @@ class Standings:
         assert one.form is not None
         plain = self.costs.plain(one.form)
         variant = self._variant(one, plain)
-        own = plain if variant == CostVariant() else self.costs.get(one.form, variant)
+        own = plain if variant == _PLAIN else self.costs.get(one.form, variant)
         places = _places(one, plain, top)
         if self.behaviour.clears_at_once and Ends(one.form).is_for_each:
             places = _nowhere(places)  # chains go on as if it were not there
@@ -139,18 +140,21 @@ class Standings:
 
     def _variant(self, one: BlockInstruction, plain: PlacedCost) -> CostVariant:
         """What an instruction's own registers make of it."""
-        costs, behaviour = self.costs, self.costs.behaviour
-        idiom = plain.cost.idiom if plain.cost.idiom and reads_one_register(one) else ""
+        costs, behaviour, cost = self.costs, self.costs.behaviour, plain.cost
+        pointed = computes_with_stack_pointer(one)
+        if not (pointed or cost.idiom or cost.eliminated or cost.with_room or any(one.memory)):
+            return _PLAIN
+        idiom = cost.idiom if cost.idiom and reads_one_register(one) else ""
         indexed = bool(costs.plain_store) and stores_by_index(one)
-        executed = behaviour.stack_moves and plain.cost.eliminated and _reads_stack_pointer(one)
+        executed = behaviour.stack_moves and cost.eliminated and _reads_stack_pointer(one)
         addressing = behaviour.addressing
         more = more_work(one, plain, addressing, costs.loading) if addressing else _NO_MORE
         later = later_by_address(one, addressing) if addressing.later else (0, 0)
-        slower = plain.cost.indexed_throughput is not None and has_index(one)
-        pointed = behaviour.stack_reads > 0 and computes_with_stack_pointer(one)
+        slower = cost.indexed_throughput is not None and has_index(one)
+        pointed = behaviour.stack_reads > 0 and pointed
         return CostVariant(
             idiom, indexed=indexed, executed=executed, more=more, slower=slower, pointed=pointed,
-            addressed=later, again=_read_again(one, plain) if plain.cost.with_room else (),
+            addressed=later, again=_read_again(one, plain) if cost.with_room else (),
         )  # fmt: skip
 
 
