@@ -193,13 +193,18 @@ class Refutation:
             yield from self._asked(self._drawn(model, level, share), CHECKED)
 
     def _drawn(self, model: MixModel, level: str, wanted: int) -> list[Forms]:
-        """Mixes of forms that are as sure as a level or surer: of all, few would be of sure ones alone."""
+        """Mixes of forms that are as sure as a level or surer: of all, few would be of sure ones alone.
+
+        None that had a part in what is refuted may come again by chance.
+        """
+        had_part = {trial.forms for trial in self._judge().trials}
         sure = LEVELS[: LEVELS.index(level) + 1]
         claimed = [form for form in model.claimed if model.usages[form].confidence in sure]
         drawer, found = self._drawer(model), list[Forms]()
         wanted = min(wanted, PROVED * len(claimed))
         while len(found) < wanted:
-            mixes = list(drawer.covering(self._sample(claimed, drawer)))
+            drawn = drawer.covering(self._sample(claimed, drawer))
+            mixes = [mix for mix in drawn if tuple(form.id for form in mix) not in had_part]
             if not mixes:
                 break
             found += mixes
