@@ -225,7 +225,7 @@ def observations_of(answer: bytes, isa: str) -> list[Observation]:
 
 
 def _observation(row: tuple[Any, ...], places: int) -> Observation:
-    status, detail, address, bases, trials, faults, _, *sets, matrix = row
+    status, detail, address, bases, trials, _, _, *sets, matrix = row
     rows = ((n, matrix[n * BYTES : (n + 1) * BYTES]) for n in range(LOCATIONS))
     depends = tuple((n, _set(bits)) for n, bits in rows if any(bits))
     present, written, unstable = map(_set, sets)
@@ -235,7 +235,7 @@ def _observation(row: tuple[Any, ...], places: int) -> Observation:
     if seen >> places:
         raise Nonsense("places that the machine does not have")
     outcome = _outcome(address, status, detail, -1)
-    return Observation(outcome, bases, trials, faults, present, written, unstable, depends)
+    return Observation(outcome, bases, trials, present, written, unstable, depends)
 
 
 def _set(bits: bytes) -> int:

@@ -255,7 +255,7 @@ class Depth(msgspec.Struct, frozen=True):
 class Observation(msgspec.Struct, frozen=True):
     """What differential execution saw of one form; sets are those of `kernel.locations`.
 
-    `bases` are the states explored to the end, `faults` the trials that ended in one, `present` the
+    `bases` are the states explored to the end, `present` the
     locations this CPU has. `depends` has every location whose change made a difference, with the set
     of outputs that changed; `unstable` outputs, which differ between equal inputs, are left out.
     """
@@ -263,7 +263,6 @@ class Observation(msgspec.Struct, frozen=True):
     outcome: Outcome
     bases: int = 0
     trials: int = 0
-    faults: int = 0
     present: int = 0
     written: int = 0
     unstable: int = 0

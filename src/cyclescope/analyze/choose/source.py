@@ -77,13 +77,12 @@ def read_block(
     choice: Choice | None = None,
     syntax: str = "",
     vendor: str = "",
-    source: str = "",
 ) -> Block:
     """The block to analyse, from assembly text (str), machine code or an ELF file (bytes) or a file.
 
     `Path("-")` is standard input. `isa` and the x86 `syntax` (`intel`, `att`) are found out where they are
     not given; machine code without ISA is x86-64. `vendor` `amd` reads 16-bit branches as AMD does.
-    `source` names the code in messages. An instruction that decodes to no form is in the block, with its
+    An instruction that decodes to no form is in the block, with its
     problem.
 
     The block is what `choice` says, else what markers enclose, else the innermost loop that most
@@ -93,7 +92,7 @@ def read_block(
     not match; UnsupportedInstruction for text that no assembler here takes; UsageError for a choice that
     is not there; BackendUnavailable without assembler or decoder. All are one line.
     """
-    return only(read_blocks(code, isa, choice, syntax, vendor, source))
+    return only(read_blocks(code, isa, choice, syntax, vendor))
 
 
 def whole_block(code: bytes, isa: str = DEFAULT, vendor: str = "") -> Block:

@@ -29,7 +29,6 @@ from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
-from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel, Operation
 from cyclescope.once import once
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends
@@ -188,19 +187,16 @@ class PlacedCosts:
     `ends` is which end counts of the ranges that a model has for latencies: with LEAST the least that is
     proved, and memory takes no time; with MOST the most; else the value, and the most of a pair without one.
     `stand_in` is a model of the same core that knows more forms: its slots, latencies and throughput count
-    where the machine has no cost. `behaviour` is what the machine does, for those who know it already.
+    where the machine has no cost.
     """
 
-    def __init__(
-        self, machine: MachineModel, ends: str = "", stand_in: MachineModel | None = None,
-        behaviour: CoreBehaviour | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, machine: MachineModel, ends: str = "", stand_in: MachineModel | None = None) -> None:
         self.machine, self.ends, self.stand_in = machine, ends, stand_in
         self.units = Units.of(machine)
         self.load, self.forward = load_latency(machine), forward_latency(machine)
         self.vector_load = vector_load_latency(machine)
         self.core = msgspec.structs.replace(machine.core, load_latency=self.load, forward_latency=self.load)
-        self.behaviour = behaviour or behaviour_of(machine)
+        self.behaviour = behaviour_of(machine)
         self.moves = instruction_set(machine.isa).roles.moves
         self.plain_store = frozenset(
             map(machine.ports.index, set(self.behaviour.plain_store) & set(machine.ports))

@@ -204,11 +204,6 @@ class Prediction(msgspec.Struct, frozen=True, dict=True):
         return list((self.ports_fixed if self.fixed else self.ports).values())
 
     @property
-    def micro_operations(self) -> float:
-        """Front-end slots of an iteration."""
-        return self.slots
-
-    @property
     def unmatched(self) -> float:
         """Share of the instructions that are left out."""
         return len(self.unknown) / len(self.instructions) if self.instructions else 0.0

@@ -41,16 +41,14 @@ class PortUsage(msgspec.Struct, frozen=True, dict=True):
     `model.ports`, with `?` for what no set of micro-operations explains, None where nothing was measured;
     `remarks` say why, or what it leaves open. `throughput` is the reciprocal throughput that follows from it,
     in cycles. `resources` has cycles of each resource: sets of ports by their notation, hidden units by the
-    form that shows them. `residual` is by how many micro-operations the explanation misses the measurements
-    at most. `late` says that its result comes later than others of its ports, which may lose a turn to it.
-    `spare` are slots that have to be free behind its own.
+    form that shows them. `late` says that its result comes later than others of its ports, which may lose a
+    turn to it. `spare` are slots that have to be free behind its own.
     """
 
     slots: float | None
     ports: str | None
     operations: tuple[Operation, ...] | None = None
     throughput: float | None = None
-    residual: float | None = None
     confidence: str = ""
     alternatives: tuple[str, ...] = ()
     resources: Mapping[str, float] = {}
@@ -250,7 +248,7 @@ class PortBuilder:
         return PortUsage(
             slots, usage, known if complete else None,
             round(port_throughput(known), 2) if complete else None,
-            round(best.missed, 2), max(levels, key=_ORDER.index), tuple(other for other, _ in others),
+            max(levels, key=_ORDER.index), tuple(other for other, _ in others),
             self._weights(confined), microcoded, tuple(filter(None, remarks)), late=best.late,
         )  # fmt: skip
 

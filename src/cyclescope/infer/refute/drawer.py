@@ -91,13 +91,13 @@ class MixDrawer:
         some = [self._draw.sample(names, min(wanted, len(names))) for names in with_ports]
         yield from self.dealt(list(dict.fromkeys([*some[0], *some[1]])))
 
-    def beside(self, name: str, partners: Sequence[str], size: int = FEWEST_FORMS) -> Forms | None:
+    def beside(self, name: str, partners: Sequence[str]) -> Forms | None:
         """A mix of a form, twice in it, with some of its partners; None where there is none."""
         form = self._table[name]
         for _ in range(TRIES):
             mix = [form]
-            for other in self._draw.sample(list(partners), min(len(partners), 2 * size)):
-                if other != name and len(mix) < size and self._works([*mix, self._table[other]]):
+            for other in self._draw.sample(list(partners), min(len(partners), 2 * FEWEST_FORMS)):
+                if other != name and len(mix) < FEWEST_FORMS and self._works([*mix, self._table[other]]):
                     mix.append(self._table[other])
             if len(mix) > 1 and not self._waiting(mix):
                 return form, mix[1], form, *mix[2:]
