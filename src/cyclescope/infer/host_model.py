@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -14,6 +13,7 @@ import msgspec
 from cyclescope import __version__
 from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable, CyclescopeError, StoreError
+from cyclescope.garbage import uncollected
 from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.copies import possible_copies
@@ -146,7 +146,7 @@ def stored_results(store: Store) -> tuple[list[FormTiming], MachineModel]:
 
 def _made(store: Store) -> tuple[list[FormTiming], MachineModel]:
     """The results of all forms, which are kept where they made a model, and the model."""
-    with _without_collecting():
+    with uncollected():  # what is read of a store stays until the model is made: a fifth of the time
         return _results_of_all(store)
 
 
@@ -173,18 +173,6 @@ def _results(readout: Readout, found: Sequence[Found], state: int) -> list[FormT
     if not store.unreadable:
         keep_results(store.path, state, ground, timings)
     return timings
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """What is read of a store stays until the model is made: looking for garbage in it took a fifth."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def results_of(campaign: Campaign, request: Request, whole: bool = True) -> list[FormTiming]:
@@ -263,7 +251,7 @@ def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> l
         return kept_results(store.path, wanted) or list(campaign.results(forms))
     state = state_of(store.path)
     readout = campaign.readout()
-    with _without_collecting():
+    with uncollected():
         found = list(readout.each(campaign.tell, possible_copies()))
         by_id = {timing.id: timing for timing in _results(readout, found, state)}
         with suppress(StoreError):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cyclescope.errors import BackendUnavailable, StoreError, UsageError
+from cyclescope.garbage import uncollected
 from cyclescope.host.uname import host_isa
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.model import library
@@ -34,7 +35,8 @@ def load_model(name: str | Path) -> MachineModel:
     no model or no machine can be, and of `native` StoreError where nothing was measured here and
     BackendUnavailable where nothing tells what this host is.
     """
-    return library.sound(read_machine(name), str(name))
+    with uncollected():
+        return library.sound(read_machine(name), str(name))
 
 
 def read_machine(name: str | Path) -> MachineModel:

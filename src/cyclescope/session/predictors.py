@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import resource
 import time
 from abc import ABC, abstractmethod
@@ -120,18 +119,6 @@ def cpu_seconds(taken: list[float]) -> Iterator[None]:
     before = time.process_time() + _children()
     yield
     taken.append(time.process_time() + _children() - before)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """No garbage is collected inside: predictions leave no objects that refer to each other."""
-    were_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if were_on:
-            gc.enable()
 
 
 def _children() -> float:

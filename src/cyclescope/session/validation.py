@@ -10,6 +10,7 @@ import msgspec
 
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.backend.base import BlockBackend, BlockEffort
+from cyclescope.garbage import uncollected
 from cyclescope.isa.registry import mnemonics
 from cyclescope.measure.blocks import NONLINEAR, BlockTiming, failed, time_blocks
 from cyclescope.model.machine import Borrowed
@@ -23,7 +24,6 @@ from cyclescope.session.predictors import (
     BlockAnswer,
     BlockPredictor,
     cpu_seconds,
-    uncollected,
 )
 
 _FEWEST = 3  # blocks of a group that is told apart

@@ -132,7 +132,7 @@ def test_the_digest_covers_all_that_a_model_is_made_by():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     packages = {name.split(".")[1] for name in loaded.split()}
     assert set(DIGESTED) - packages <= {"simulate"}
-    assert packages <= {*DIGESTED, "analyze", "backend", "errors", "once", "probe"}
+    assert packages <= {*DIGESTED, "analyze", "backend", "errors", "garbage", "once", "probe"}
 
 
 @pytest.mark.parametrize("spoil", ["damaged", "older"])

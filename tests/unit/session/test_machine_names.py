@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from html import unescape
 
@@ -277,3 +278,12 @@ def test_of_a_known_width_the_slots_count_that_are_sure():
     assert [row.slots for row in found.instructions] == [2] * 6 + [1, 1]
     assert found.bounds["front_end"] == pytest.approx(14 / 6)
     assert found.lower == found.interval[0] == pytest.approx(7 / 6)
+
+
+def test_no_garbage_is_looked_for_while_a_model_is_read(monkeypatch):
+    looked = []
+    monkeypatch.setattr(library, "sound", lambda model, where: looked.append(gc.isenabled()) or model)
+    assert gc.isenabled()
+    machines.load_model("znver4")
+    assert looked == [False]
+    assert gc.isenabled()

@@ -11,6 +11,7 @@ import pytest
 from cyclescope.backend.base import UNCLEAN
 from cyclescope.backend.peers.llvm_mca import NAMES
 from cyclescope.errors import UsageError
+from cyclescope.garbage import uncollected
 from cyclescope.measure.blocks import CLEAN, DISTURBED_BLOCK, FAILED, NONLINEAR, BlockTiming
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.facts import FUSION, SCHEDULER, STACK_ENGINE, CoreAnswer, Fact
@@ -27,7 +28,6 @@ from cyclescope.session.predictors import (
     _llvm,
     ablated,
     predictors,
-    uncollected,
     without,
 )
 from cyclescope.session.validation import (

@@ -207,11 +207,11 @@ class _Models(NamedTuple):
 
 
 def _models(wanted: ValidationOptions, isa: str) -> _Models:
-    """What predicts, before anything is measured."""
+    """What predicts, before anything is measured: code of an instruction set, "" for that of the machine."""
     from cyclescope.session.machines import default_machine, load_model
 
     machine = load_model(wanted.arch) if wanted.arch else default_machine(isa)
-    if machine.isa != isa:
+    if isa and machine.isa != isa:
         what = f"{machine.name} executes {machine.isa}, the blocks are {isa}"
         raise UsageError(what, "{arch} names another machine")
     chosen, absent = predictors(wanted.names, machine)
@@ -222,12 +222,10 @@ def _models(wanted: ValidationOptions, isa: str) -> _Models:
 def _remembered(wanted: ValidationOptions, path: Path, report: _Report) -> Validation:
     """Blocks that were timed before."""
     from cyclescope.session.block_files import read_timings
-    from cyclescope.session.machines import load_model
     from cyclescope.session.validation import Validation, known, sampled, section
 
-    isa = load_model(wanted.arch).isa if wanted.arch else host_isa()
-    machine, chosen, absent, less = _models(wanted, isa)
-    every, problems = read_timings(path, isa)
+    machine, chosen, absent, less = _models(wanted, "" if wanted.arch else host_isa())
+    every, problems = read_timings(path, machine.isa)
     keys = list(dict.fromkeys((one.block.code, one.block) for one in every))
     drawn = {block.code for block in sampled([block for _, block in keys], wanted.sample, wanted.seed)}
     some = [one for one in every if one.block.code in drawn]

@@ -15,6 +15,7 @@ import msgspec
 
 from cyclescope.analyze.decode.kept import Kept
 from cyclescope.errors import CyclescopeError
+from cyclescope.garbage import uncollected
 from cyclescope.model.machine import MachineModel
 from cyclescope.session.block_files import Written, machine_codes
 from cyclescope.session.machines import load_model
@@ -38,8 +39,9 @@ def predicted_chunk(task: ChunkTask) -> str:
     predictor, isa, kept = _ready(task.machine, task.written, task.predictor)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    for one, code in zip(task.lines, machine_codes(task.lines, isa), strict=True):
-        writer.writerow(_row(one, code, predictor, isa, kept))
+    with uncollected():  # predictions leave no objects that refer to each other
+        for one, code in zip(task.lines, machine_codes(task.lines, isa), strict=True):
+            writer.writerow(_row(one, code, predictor, isa, kept))
     return out.getvalue()
 
 
@@ -65,8 +67,9 @@ def _ready(machine: str, written: int, name: str) -> ReadyWorker:
     found: dict[Key, ReadyWorker] = _own.__dict__.setdefault("ready", {})
     key = machine, written, name
     if key not in found:
-        found[key] = ReadyWorker.of(name, load_model(machine))
-        gc.freeze()  # tables of many objects, which are there to the end
+        with uncollected():
+            found[key] = ReadyWorker.of(name, load_model(machine))
+            gc.freeze()  # tables of many objects, which are there to the end
     return found[key]
 
 
@@ -102,7 +105,6 @@ def start_worker(parent: int, key: Key, ready: ReadyWorker) -> None:
     What it needs is there already: it was made before the process was forked.
     """
     _own.__dict__["ready"] = {key: ready}
-    gc.freeze()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 from collections import deque
@@ -16,6 +17,7 @@ from typing import IO, NamedTuple
 import msgspec
 
 from cyclescope.errors import CyclescopeError, UsageError, unreadable, unwritable
+from cyclescope.garbage import uncollected
 from cyclescope.host.files import replaceable
 from cyclescope.model.machine import MachineModel
 from cyclescope.session.batch.blocks import block_lines, counted_lines, pieces
@@ -72,8 +74,11 @@ def predict_file(
     """
     blocks, output = Path("/dev/stdin" if str(blocks) == "-" else blocks), replaceable(Path(output))
     partial, described = (output.with_name(f"{output.name}{end}") for end in (".partial", ".state"))
-    key, model = (machine, _written(machine), predictor), load_model(machine)
-    ready = ReadyWorker.of(predictor, model)  # what is wrong with them is told before anything else
+    key = machine, _written(machine), predictor
+    with uncollected():
+        model = load_model(machine)
+        ready = ReadyWorker.of(predictor, model)  # what is wrong with them is told before anything else
+        gc.freeze()  # tables of many objects, which are there to the end
     state, of = _state(blocks, model, predictor), counted_lines(blocks)
     before = _rows_before(partial, described, state)
     done = before
