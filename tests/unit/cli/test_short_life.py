@@ -6,7 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
+from cyclescope.cli.commands import validate
 from tests.support.programs.processes import environment
 
 CODE = """
@@ -27,3 +29,10 @@ def test_nothing_is_looked_at_for_garbage_at_the_end(module, prepares, collects)
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == [str(collects), "True"]
+
+
+def test_a_validation_leaves_its_objects_to_the_end(monkeypatch):
+    asked = []
+    monkeypatch.setattr(validate, "end_at_once", lambda: asked.append(True))
+    CliRunner().invoke(validate.command, ["--predictors", ","])
+    assert asked

@@ -12,6 +12,7 @@ import msgspec
 
 from cyclescope.backend.link import Link
 from cyclescope.cli.options import OutputFile, WritingCommand, cpu_option, json_option, target_option
+from cyclescope.cli.short_life import end_at_once
 from cyclescope.cli.writing import write_file
 from cyclescope.errors import UsageError
 from cyclescope.host.uname import host_isa
@@ -113,6 +114,7 @@ def command(
     from cyclescope.report.predictions.search import search_json, search_text
     from cyclescope.report.progress import reporter
 
+    end_at_once()
     if sum(given is not None for given in (blocks, kernels, measured)) > 1:
         raise UsageError("more than one source of blocks", "give one of --blocks, --kernels and --measured")
     chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
