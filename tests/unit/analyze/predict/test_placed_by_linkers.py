@@ -11,7 +11,6 @@ import pytest
 from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.behaviour.lines import CodeLines
 from tests.support.code.blocks import block, measured
 
@@ -27,8 +26,9 @@ def found(monkeypatch):
     lines = CodeLines(64, 12, 1.0, apart=True)
     real = PlacedCosts.__init__
 
-    def init(self, machine, ends="", stand_in=None, behaviour=None):
-        real(self, machine, ends, stand_in, msgspec.structs.replace(behaviour_of(machine), lines=lines))
+    def init(self, machine, ends="", stand_in=None):
+        real(self, machine, ends, stand_in)
+        self.behaviour = msgspec.structs.replace(self.behaviour, lines=lines)
 
     monkeypatch.setattr(PlacedCosts, "__init__", init)
 
