@@ -14,6 +14,8 @@ from cyclescope.errors import UsageError, shortened
 
 _MANGLED = re.compile(r"_{1,2}Z|_R")
 _FILTERS = ("c++filt", "llvm-cxxfilt")  # of the binutils, which have the assembler, too
+_ARGUMENTS = re.compile(r"<[^<>]*>")  # of templates
+_CLONE = " [clone "  # a part that a compiler made of a function
 _PATIENCE = 10.0  # seconds: a million names take two
 
 
@@ -32,7 +34,9 @@ def function_named(program: Program, name: str) -> Function:
     found = [one for one, text in called.items() if name in one.name or name in text]
     whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     alone = [one for one in found if whole.search(called[one])]
-    for some in (found, alone):
+    own = [one for one in alone if _own_name(called[one]).endswith((f" {name}", f":{name}"))]
+    uncut = [one for one in own if _CLONE not in called[one]]
+    for some in (found, alone, own, uncut):
         if len(some) == 1:
             return some[0]
     names = [shortened(called[one]) for one in found or program.functions]
@@ -47,6 +51,14 @@ def function_named(program: Program, name: str) -> Function:
     raise UsageError(
         f"{what} {shortened(name)}", f"there is {', '.join(close)}" if close else "it names none"
     )
+
+
+def _own_name(written: str) -> str:
+    """A function's name without its parameters, and without arguments of templates, which have names, too."""
+    outer = _ARGUMENTS.sub("", written)
+    while outer != written:
+        written, outer = outer, _ARGUMENTS.sub("", outer)
+    return " " + written.partition("(")[0]
 
 
 @cache

@@ -68,8 +68,8 @@ class _Span(NamedTuple):
     last: _Mark | None
 
 
-def marked_regions(code: Code) -> Marked:
-    """What markers enclose: those in comments, else those in bytes.
+def marked_regions(code: Code, part: bool = False) -> Marked:
+    """What markers enclose: those in comments, else those in bytes; of a part of a program, what is in it.
 
     As llvm-mca and OSACA have it, a region without an end goes on to the end of the code, an end alone begins
     with the code, regions of LLVM-MCA may overlap, and empty ones do not count; notes say so. Raises
@@ -81,16 +81,16 @@ def marked_regions(code: Code) -> Marked:
     lines = _Lines(code)
     marks = [m for m in map(_mark, code.program.comments) if m and not lines.belongs(m, places)]
     notes = _misread(code.program)
-    if not marks:
+    every = [(span, _region(lines, span)) for span in (_spans(code.program, marks) if marks else ())]
+    regions = [(span, region) for span, region in every if region.size or not part]
+    if not regions:
         return Marked(_byte_regions(code, places), notes)
     if places:
         spots = ", ".join(str(code.line(code.steps[mark.first])) for mark in places[:LISTED])
         notes.append(Marking.IN_COMMENTS.of(spots))
-    spans = _spans(code.program, marks)
-    notes += [note for span in spans if (note := _open_end(span))]
-    regions = [_region(lines, span) for span in spans]
-    notes += [Marking.EMPTY.of(region.where) for region in regions if not region.size]
-    kept = [region for region in regions if region.size]
+    notes += [note for span, _ in regions if (note := _open_end(span))]
+    notes += [Marking.EMPTY.of(region.where) for _, region in regions if not region.size]
+    kept = [region for _, region in regions if region.size]
     if not kept:
         raise SourceError(
             f"{code.program.source}, line {marks[0].line}: nothing between the markers", _REMEDY
@@ -136,6 +136,8 @@ class _Lines:
 def _mark(comment: Comment) -> _Mark | None:
     match = _MARKER.search(comment.text)
     if match is None or not (match["first"] or match["second"]):
+        return None
+    if comment.text.count('"', 0, match.start()) % 2:  # source that a disassembler printed: asm("# ...")
         return None
     word = match["first"] or match["second"]
     kind = _BEGIN if word in ("BEGIN", "START") else _END

@@ -243,7 +243,7 @@ def _blocks(program: Program, choice: Choice, vendor: str) -> list[Block]:
         code = _code(program, reader)
     if choice.lines:
         return [_lined(code, choice.lines)]
-    regions, notes = marked_regions(code)
+    regions, notes = marked_regions(code, part=function is not None)
     if choice.region:
         regions = [_region(program, regions or _loop_regions(code), choice.region)]
     if sum(region.size for region in regions) > _MOST_MARKED:

@@ -58,6 +58,16 @@ def test_functions_are_called_as_in_the_source(tool, asked, shown):
     assert whole.found == f"all of function {shown}"
 
 
+def test_a_function_is_preferred_to_what_has_its_name_inside(tool):
+    """To what is made for a lambda of it, and to the part of it that seldom runs."""
+    made = "void std::sort<int*, std::vector<int>::lam(int)::{lambda(int)#1}>(int*, int*)"
+    names = ["std::vector<int>::lam(int)", made, "std::vector<int>::lam(int) [clone .cold]"]
+    tool("exec sed " + " ".join(f"-e '{n + 1}s/.*/{text}/'" for n, text in enumerate(names)))
+    assert f"in {names[0]} (" in read_block(LISTING, choice=Choice(function="lam")).found
+    with pytest.raises(UsageError, match="several functions"):
+        read_block(LISTING, choice=Choice(function="vector<int>"))
+
+
 def test_what_several_are_called_like(tool):
     tool(substituting())
     with pytest.raises(UsageError, match="called like app") as told:

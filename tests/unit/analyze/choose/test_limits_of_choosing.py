@@ -63,7 +63,7 @@ def test_two_mebibytes_of_code_are_searched(size, said, monkeypatch):
 )
 def test_fifty_thousand_marked_instructions_are_analysed_together(size, error, said, monkeypatch):
     regions = [MarkedRegion("", count, reached, "marked") for count in (1, size)]
-    monkeypatch.setattr(choosing, "marked_regions", lambda code: Marked(regions, []))
+    monkeypatch.setattr(choosing, "marked_regions", lambda code, part: Marked(regions, []))
     with pytest.raises(error, match=said):
         read_block(NOP)
 

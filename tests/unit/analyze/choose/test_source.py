@@ -280,3 +280,21 @@ def test_all_of_long_machine_code(code):
     read = _read(whole_block, code, "")
     assert read == _read(read_block, code, "")
     assert isinstance(read, str) == (len(code) > 20_000)
+
+
+def test_markers_of_other_functions_do_not_count():
+    begin, end = (f"mov ebx, {n}\n.byte 100, 103, 144\n" for n in (111, 222))
+    marked = f"{begin} inc rax\n{end}"
+    code = "".join(
+        f".globl {name}\n.type {name}, @function\n{name}:\n{text} ret\n.size {name}, .-{name}\n"
+        for name, text in (("plain", LOOP), ("both", TWO), ("bytes", marked))
+    )
+    plain = read_block(code, choice=Choice(function="plain"))
+    assert (texts(plain), plain.notes) == (["add rax, 8", "cmp rax, rdx", "jne .L3"], ())
+    assert [b.name for b in read_blocks(code, choice=Choice(function="both"))] == ["first", "second"]
+    assert texts(read_block(code, choice=Choice(function="bytes"))) == ["inc rax"]
+
+
+def test_source_that_a_disassembler_prints_marks_nothing():
+    code = '0:\t48 ff c0 \tinc %rax\n  asm volatile("# LLVM-MCA-END"); }\n3:\t75 fb \tjne 0\n'
+    assert len(read_block(code)) == 2
