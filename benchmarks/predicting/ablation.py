@@ -18,6 +18,7 @@ from benchmarks.lib.common import Check, parser, present, table
 from cyclescope.analyze.decode.block import Block
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.found import LINE_SIZES, SMALL_PLACES, SPACINGS, WIDE_BITS
+from cyclescope.model.behaviour.late_loads import CHAIN_LENGTHS, chained_loads
 from cyclescope.model.behaviour.nops import is_nop
 from cyclescope.model.behaviour.store_lines import MANY, ROWS, stores_in_lines
 from cyclescope.model.facts import (
@@ -78,6 +79,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "stores that are loaded again": frozenset(map(stores_loaded, LOADED_AGAIN)),
     "wide loads beside stores": frozenset(beside_stores(b, n) for b in WIDE_BITS for n in BESIDE_STORES),
     "loads that come late": frozenset((LOADED_PLACES, LOADS_AND_OPERATIONS)),
+    "room for loads on their way": frozenset(map(chained_loads, CHAIN_LENGTHS)),
     "loads across lines": frozenset(map(loads_across, _LINES)),
     "loads of vectors across lines": frozenset(wide_loads(b, w) for b in WIDE_BITS for w in WideLoad),
     "stores across lines": frozenset(map(stores_across, _LINES)),

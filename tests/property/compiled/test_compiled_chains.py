@@ -17,7 +17,8 @@ from cyclescope.analyze.depend.compiled.library import library
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.late_loads import late_loads
 from cyclescope.analyze.depend.loop_carried import is_carried, loop_carried, slowest_chain, trips
-from cyclescope.model.behaviour.published import CoreBehaviour, LateLoads
+from cyclescope.model.behaviour.late_loads import LateLoads
+from cyclescope.model.behaviour.published import CoreBehaviour
 from tests.support.code.blocks import block, pieces, predictor
 
 LINES = (
@@ -31,7 +32,7 @@ LINES = (
 REGISTERS = ("rax", "rbx", "rcx", "rdx", "rsi")
 CYCLES = (0.0, 0.5, 1.0, 1.0, 2.0, 1 / 3, 3.02, 4.98, 7.0)
 EARLY = {"ADD": 1.5, "VADDPD": 1 / 3}
-LATE = LateLoads(0.5, 0.25, 1 / 3)
+LATE, ROOM_FOR = LateLoads(0.5, 0.25, 1 / 3), LateLoads(0.5, 0.0, 0.0, 3.0, 1 / 3)
 seeds = st.integers(0, 1 << 32)
 
 
@@ -86,6 +87,7 @@ def test_compiled_code_and_python_say_the_same(seed):
     assert is_carried(graph) == is_carried(slow) == bool(graph.carried)
     assert trips(graph) == trips(slow)
     assert late_loads(graph, LATE) == late_loads(slow, LATE)
+    assert late_loads(graph, ROOM_FOR) == late_loads(slow, ROOM_FOR)
 
 
 def comes_later(graph: Graph) -> bool:
@@ -119,6 +121,7 @@ def test_drawn_blocks_have_everything_that_is_compared():
         any(len(c.nodes) > 2 and c.iterations > 1 for graph in graphs for c in loop_carried(graph)),
         any(cycles > 0 for graph in graphs for cycles in trips(graph)),
         any(late_loads(graph, LATE) > 0 for graph in graphs),
+        any(graph.chains and graph.chains.waits > 0 for graph in graphs),
         any(graph.chains and graph.chains.late for graph in graphs),
         any(graph.behaviour.early and graph.chains for graph in graphs),
         any(value.distance > 1 for graph in graphs for value in graph.carried),

@@ -3,7 +3,7 @@
 A load whose address was loaded before is ready later than others, and on some cores takes more of the
 loads' ports; so do plain loads and loads of operations on memory, in turn; and vectors that are loaded
 and stored together may take more than either alone. The probe `banks` found how much; the reason is not
-known.
+known. Of many that wait for others no more are on their way than a core has room for: Little's law.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.depend.graph import Graph
-from cyclescope.model.behaviour.published import BesideAdditions, BesideStores, LateLoads
+from cyclescope.model.behaviour.late_loads import LateLoads
+from cyclescope.model.behaviour.published import BesideAdditions, BesideStores
 
 
 def late_loads(graph: Graph, core: LateLoads | None) -> float:
@@ -25,12 +26,22 @@ def late_loads(graph: Graph, core: LateLoads | None) -> float:
     chains = graph.chains
     bits = chains.late if chains is not None else 0
     late = {n for n in loads if bits >> n & 1} if chains is not None else _late(graph, set(loads))
+    on_their_way = _on_their_way(graph, core, loads, late) if core.entries and late else 0.0
     early = [graph.costs[n] for n in loads if n not in late]
     operations = sum(not placed.only_loads and not placed.stores for placed in early)
     mixed = min(operations, sum(graph.costs[n].only_loads for n in loads))
-    if not late and not mixed:
-        return 0.0
-    return len(loads) * core.each + len(late) * core.late + mixed * core.mixed
+    more = len(late) * core.late + mixed * core.mixed
+    return max(on_their_way, len(loads) * core.each + more if more else 0.0)
+
+
+def _on_their_way(graph: Graph, core: LateLoads, loads: Sequence[int], late: set[int]) -> float:
+    """Cycles in which there is room for all loads of an iteration, which come one after the other."""
+    chains = graph.chains
+    waits = chains.waits if chains is not None else _waits(graph, set(loads))
+    later = sum(number - loads[0] for number in late) / len(
+        graph.costs
+    )  # of an iteration: they wait for less
+    return (waits + len(loads) * core.held) / (core.entries + later)
 
 
 def beside_additions(graph: Graph, core: BesideAdditions | None) -> float:
@@ -81,4 +92,23 @@ def _late(graph: Graph, loads: set[int]) -> set[int]:
                 found.add(number)
             if number in loads or from_loads:
                 made.add(node)
+    return found
+
+
+def _waits(graph: Graph, loads: set[int]) -> float:
+    """Cycles that all loads wait for their addresses, if everything from outside the iteration is there."""
+    ready = [0.0] * len(graph.owner)
+    found = 0.0
+    for number, placed in enumerate(graph.costs):
+        wait = 0.0
+        for node, column in enumerate(placed.columns, graph.first[number]):
+            own = max([0.0, *[cycles for _, cycles in column]])
+            for one in graph.inputs[node]:
+                if one.node < 0:
+                    continue
+                if placed.sources[one.source].part in ("address", "index"):
+                    wait = max(wait, ready[one.node])
+                own = max(own, ready[one.node] + one.cycles)
+            ready[node] = own
+        found += wait if number in loads else 0.0
     return found

@@ -12,6 +12,7 @@ import msgspec
 
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.addresses import ONE_MORE, addressing_of
+from cyclescope.model.behaviour.late_loads import late_loads
 from cyclescope.model.behaviour.lines import code_lines
 from cyclescope.model.behaviour.nops import trailed
 from cyclescope.model.behaviour.passing import MemoryPassing
@@ -20,7 +21,6 @@ from cyclescope.model.behaviour.published import (
     BesideAdditions,
     BesideStores,
     CoreBehaviour,
-    LateLoads,
     LineCrossing,
     LoadBanks,
     LoadedStores,
@@ -41,8 +41,6 @@ from cyclescope.model.facts import (
     FUSED_BRANCHES,
     FUSION,
     LOADED_AGAIN,
-    LOADED_PLACES,
-    LOADS_AND_OPERATIONS,
     NARROW,
     NARROW_LOADS,
     PARTIAL_BITS,
@@ -99,7 +97,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str, nops: int = 1) -> CoreBe
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), stack_reads=_stack_reads(facts),
         lines=code_lines(facts, nops),
-        late_loads=_late_loads(facts), beside_additions=_beside_additions(facts),
+        late_loads=late_loads(facts, _most_loads(facts), _SLOWED), beside_additions=_beside_additions(facts),
         loaded_stores=_loaded_stores(facts), addressing=addressing_of(facts, _longest_of_registers(facts)),
         branches_apart=_branches_apart(facts), counted_as=_counted_as(facts), trailed=trailed(facts, isa),
         clears_at_once=_clears_at_once(facts), nops=nops, beside_stores=_beside_stores(facts),
@@ -238,15 +236,6 @@ def _banks(facts: Sequence[Fact]) -> LoadBanks | None:
     return LoadBanks(width, period, min(_rate(rates[apart]) for apart in (0, period)))
 
 
-def _late_loads(facts: Sequence[Fact]) -> LateLoads | None:
-    """What two loads take longer where one waits for the other, and where one is that of an operation."""
-    fastest = max(map(_rate, _rates(facts, {at: loads_apart(at) for at in SPACINGS}).values()), default=0.0)
-    if not fastest:
-        return None
-    late, mixed = (_longer(facts, subject, fastest) for subject in (LOADED_PLACES, LOADS_AND_OPERATIONS))
-    return LateLoads(1 / fastest, late, mixed) if late or mixed else None
-
-
 def _loaded_stores(facts: Sequence[Fact]) -> LoadedStores | None:
     """What stores take of which so many are loaded again that they are slower, up to some share of loads."""
     rates = _rates(facts, {of: stores_loaded(of) for of in LOADED_AGAIN})
@@ -296,14 +285,6 @@ def _beside_additions(facts: Sequence[Fact]) -> BesideAdditions | None:
     return BesideAdditions(tuple(zip(shares, taken, strict=True)))
 
 
-def _longer(facts: Sequence[Fact], subject: str, fastest: float) -> float:
-    """Cycles that two loads take longer than two of the fastest, 0 where that may be none."""
-    fact = _known_rate(facts, subject)
-    if fact is None or not fact.value or fact.value + (fact.error or 0.0) >= fastest:
-        return 0.0
-    return 2 / fact.value - 2 / fastest
-
-
 def _crossing(
     facts: Sequence[Fact], apart: Callable[[int], str], across: Callable[[str], str]
 ) -> LineCrossing | None:
@@ -351,6 +332,11 @@ def _store_chunk(facts: Sequence[Fact]) -> StoreChunks | None:
     threes = _rates(facts, {0: THREES, 1: stores_apart(0)})
     most = max(round(_rate(rates[0])), 1) if 0 in _slowed(threes) else size
     return StoreChunks(size, most, _joins(facts), _partial_words(facts))
+
+
+def _most_loads(facts: Sequence[Fact]) -> float:
+    """How many loads a cycle takes at the best of distances, 0 where nobody knows."""
+    return max(map(_rate, _rates(facts, {at: loads_apart(at) for at in SPACINGS}).values()), default=0.0)
 
 
 def _most_stores(facts: Sequence[Fact]) -> float:

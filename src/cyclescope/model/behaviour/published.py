@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from cyclescope.model.behaviour.late_loads import LateLoads
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.behaviour.nops import BeforeNop
 from cyclescope.model.behaviour.passing import MemoryPassing
@@ -42,17 +43,6 @@ class LoadBanks(msgspec.Struct, frozen=True):
     width: int
     period: int
     most: float
-
-
-class LateLoads(msgspec.Struct, frozen=True):
-    """A load takes `each` cycles of the loads' time, and `late` more if its address was loaded before.
-
-    A plain load and a load of an operation together take `mixed` more than two of one kind.
-    """
-
-    each: float
-    late: float
-    mixed: float
 
 
 class BesideAdditions(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@
 struct answer {
     double cycles;  /* per iteration */
     int64_t carried; /* values that pass from one iteration to the next */
+    double waits;    /* cycles that all loads wait for their addresses, if what is from outside is there */
 };
 
 /* Trips of stored values to the same values an iteration later. */
@@ -51,6 +52,45 @@ static int find_late(struct arena *a, const struct block *b, const struct nodes 
     return 0;
 }
 
+/* When a node is there; if it is later, when the last part of an address is. */
+static double ready_at(const struct nodes *n, const struct instruction *one, int32_t node, const double **row,
+                       const double *ready, double *wait)
+{
+    double found = 0;
+    for (int32_t pairs = (int32_t)*(*row)++; pairs; pairs--, *row += 2)
+        found = (*row)[1] > found ? (*row)[1] : found;
+    for (int32_t i = n->first_input[node]; i < n->first_input[node + 1]; i++) {
+        const struct input *input = &n->inputs[i];
+        if (input->node < 0)
+            continue;
+        double then = ready[input->node];
+        if (one->kinds[input->source] == SOURCE_ADDRESS && then > *wait)
+            *wait = then;
+        if (then + input->cycles > found)
+            found = then + input->cycles;
+    }
+    return found;
+}
+
+static int find_waits(struct arena *a, const struct block *b, const struct nodes *n, double *waits)
+{
+    double *ready = take(a, (size_t)n->count, sizeof *ready);
+    if (a->failed)
+        return NO_MEMORY;
+    for (int32_t node = 0; node < n->count; node++)
+        ready[node] = 0;
+    for (int32_t number = 0; number < b->count; number++) {
+        const struct instruction *one = &b->instructions[number];
+        const double *row = one->rows;
+        double wait = 0;
+        for (int32_t node = one->first; node < one->first + one->columns; node++)
+            ready[node] = ready_at(n, one, node, &row, ready, &wait);
+        if (one->loads)
+            *waits += wait;
+    }
+    return 0;
+}
+
 static int answer(struct arena *a, struct block *b, struct reader *words, int64_t early, struct answer *out,
                   int8_t *late, int64_t late_count)
 {
@@ -63,6 +103,8 @@ static int answer(struct arena *a, struct block *b, struct reader *words, int64_
         status = make_nodes(a, b, &n);
     if (!status)
         status = find_late(a, b, &n, late);
+    if (!status)
+        status = find_waits(a, b, &n, &out->waits);
     if (status || !n.carried_count)
         return status;
     out->carried = n.carried_count;

@@ -8,15 +8,18 @@ these go together. Stores of a few bits show whether the rest of a word is read,
 for what was written there before. Stores some of which are loaded again show whether they leave as often
 then. Loads of half a register next to each other show whether banks are as
 narrow as that. Vectors are stored, and loaded two or three times for each store: what both take together may
-be more than either takes alone. Rows of stores to one line after the other tell how many lines are gathered
-before they leave, and what lines take that are more.
+be more than either takes alone. Chains of loads tell how many may be on their way. Rows of stores to one line
+after the other tell how many lines are gathered before they leave, and what lines take that are more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from cyclescope.model.behaviour.found import SMALL_PLACES, SPACINGS, WIDE_BITS
+from cyclescope.model.behaviour.late_loads import CHAIN_LENGTHS, ENDLESS, chained_loads
 from cyclescope.model.behaviour.store_lines import (
     COUNTED_ROWS,
     FEWER_LINES,
@@ -46,12 +49,13 @@ from cyclescope.model.facts import (
     stores_loaded,
     wide_stores,
 )
-from cyclescope.probe.code import NUMBERS, PARALLEL, PLAIN_SETTING, SOME, Setting, written
+from cyclescope.probe.code import CHAIN_PLACE, NUMBERS, PARALLEL, PLAIN_SETTING, SOME, Setting, written
 from cyclescope.probe.memory.transfers import (
     EMULATED_IF_UNALIGNED,
     PLAIN_TRANSFERS,
     VECTOR_TRANSFERS,
     Transfer,
+    load_latency,
     per_cycle,
     with_register,
 )
@@ -83,15 +87,23 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         yield ProbeCase(THREES, (_point(isa, SPACINGS[-1], "pppooo" * 2, "a" * 12, False),))
         for of in LOADED_AGAIN:
             yield ProbeCase(stores_loaded(of), (_loaded_again(isa, of),), False)
-        yield ProbeCase(LOADED_PLACES, (_loaded_places(isa),), False)
+        yield from _late_cases(isa)
         for loads, additions in BESIDE_LOADS if isa in _ADDITION else ():
             point = _beside_additions(isa, loads, additions)
             yield ProbeCase(loads_and_additions(loads, additions), (point,), False)
-        if isa in _OPERATION:
-            yield ProbeCase(LOADS_AND_OPERATIONS, (_loads_and_operations(isa),), False)
         yield ProbeCase(NARROW_LOADS, (_point(isa, NARROW, "po" * (len(SOME) // 2), SOME, True, 8 * NARROW),))
         yield from _wide_cases(isa)
         yield from _line_cases(isa)
+
+
+def _late_cases(isa: str) -> Iterator[ProbeCase]:
+    """Loads that wait for each other, in pairs and chains, and those of operations."""
+    yield ProbeCase(LOADED_PLACES, (_loaded_places(isa),), False)
+    for loads in CHAIN_LENGTHS:
+        yield ProbeCase(chained_loads(loads), (_chain(isa, loads),), False)
+    yield ProbeCase(ENDLESS, (_endless(isa),), False)
+    if isa in _OPERATION:
+        yield ProbeCase(LOADS_AND_OPERATIONS, (_loads_and_operations(isa),), False)
 
 
 def _line_cases(isa: str) -> Iterator[ProbeCase]:
@@ -168,6 +180,19 @@ def _loaded_places(isa: str) -> Point:
         texts.append(with_register(load, other).replace("@", pointer))
     setting = Setting(stored=((0, _POINTED),))
     return Point("accesses", written(isa, *texts), 0, PARALLEL, setting, len(texts))
+
+
+def _chain(isa: str, loads: int) -> Point:
+    """Loads each from where the one before says, of pages of their own, at the same place of each."""
+    load = with_register(PLAIN_TRANSFERS[isa][-1].load, "a")
+    texts = [load.replace("@", "p") + f" +{CHAIN_PLACE}", *[load.replace("@", "a")] * (loads - 1)]
+    return Point("accesses", written(isa, *texts), 0, PARALLEL, Setting(chain=(loads, _FAR[1])), loads)
+
+
+def _endless(isa: str) -> Point:
+    """A load of a pointer to itself, over and over."""
+    chain = load_latency(isa)
+    return msgspec.structs.replace(chain, part="accesses", count=len(chain.lines))
 
 
 def _loaded_again(isa: str, of: int) -> Point:

@@ -12,12 +12,12 @@ from cyclescope.model.behaviour.found import (
     behaviour_of,
     measured_behaviour,
 )
+from cyclescope.model.behaviour.late_loads import LateLoads
 from cyclescope.model.behaviour.nops import BeforeNop
 from cyclescope.model.behaviour.passing import DISTANCES, MemoryPassing
 from cyclescope.model.behaviour.published import (
     CORES,
     CoreBehaviour,
-    LateLoads,
     LoadBanks,
     PartialWords,
     StoreChunks,

@@ -22,7 +22,7 @@ _PARTS = {part: number for number, part in enumerate(_SOURCES)} | {"index": _SOU
 
 
 class _Answer(ctypes.Structure):
-    _fields_ = [("cycles", ctypes.c_double), ("carried", ctypes.c_int64)]
+    _fields_ = [("cycles", ctypes.c_double), ("carried", ctypes.c_int64), ("waits", ctypes.c_double)]
 
 
 class Passed(NamedTuple):
@@ -42,16 +42,19 @@ class Passed(NamedTuple):
 class Chains:
     """`cycles` of the slowest chain, and whether any value is `carried` from one iteration to the next.
 
+    `waits` are the cycles that all loads wait for their addresses, if what comes from outside is there.
+
     `trips` has by passage the cycles from a stored value to the same an iteration later, less than 0 where
     there are none.
     """
 
-    __slots__ = ("_late", "carried", "cycles", "trips")
+    __slots__ = ("_late", "carried", "cycles", "trips", "waits")
 
     def __init__(self, answer: _Answer, late: array[int], trips: Sequence[float]) -> None:
         self._late, self.trips = late, trips
         self.cycles: float = answer.cycles
         self.carried: bool = answer.carried > 0
+        self.waits: float = answer.waits
 
     @property
     def late(self) -> int:
