@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -36,3 +38,13 @@ def test_a_validation_leaves_its_objects_to_the_end(monkeypatch):
     monkeypatch.setattr(validate, "end_at_once", lambda: asked.append(True))
     CliRunner().invoke(validate.command, ["--predictors", ","])
     assert asked
+
+
+def test_what_predicts_is_made_without_looking_for_garbage(monkeypatch):
+    looked = []
+    monkeypatch.setattr(
+        validate, "predictors", lambda names, machine: looked.append(gc.isenabled()) or ([], {})
+    )
+    validate._models(SimpleNamespace(names=["analytic"], arch="znver4", ablation=False), "")
+    assert looked == [False]
+    assert gc.isenabled()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ from cyclescope.cli.options import OutputFile, WritingCommand, cpu_option, json_
 from cyclescope.cli.short_life import end_at_once
 from cyclescope.cli.writing import write_file
 from cyclescope.errors import UsageError
+from cyclescope.garbage import uncollected
 from cyclescope.host.uname import host_isa
 from cyclescope.model.machine import MachineModel
 from cyclescope.report.predictions.validation import WORST, table_row, validation_json, validation_text
@@ -212,11 +214,13 @@ def _models(wanted: ValidationOptions, isa: str) -> _Models:
     """What predicts, before anything is measured: code of an instruction set, "" for that of the machine."""
     from cyclescope.session.machines import default_machine, load_model
 
-    machine = load_model(wanted.arch) if wanted.arch else default_machine(isa)
-    if isa and machine.isa != isa:
-        what = f"{machine.name} executes {machine.isa}, the blocks are {isa}"
-        raise UsageError(what, "{arch} names another machine")
-    chosen, absent = predictors(wanted.names, machine)
+    with uncollected():
+        machine = load_model(wanted.arch) if wanted.arch else default_machine(isa)
+        if isa and machine.isa != isa:
+            what = f"{machine.name} executes {machine.isa}, the blocks are {isa}"
+            raise UsageError(what, "{arch} names another machine")
+        chosen, absent = predictors(wanted.names, machine)
+        gc.freeze()  # tables of many objects, which are there to the end
     less = ablated(wanted.names, machine) if wanted.ablation else []
     return _Models(machine, chosen, absent, less)
 
