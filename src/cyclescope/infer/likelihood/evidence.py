@@ -103,9 +103,10 @@ def _for_sharing(one: UnionEvidence) -> float:
 def keeps_twice(pairs: Sequence[ClassPair], slots: float) -> bool:
     """Whether the first class of all pairs clearly has twice as many ports as it seems, and keeps them twice.
 
-    Of these a micro-operation that needs one of them takes half of what an instance takes.
+    Of these a micro-operation that needs one of them takes half of what an instance takes. What nearly fills
+    the front end tells nothing.
     """
-    some = [pair._replace(knees={}) for pair in pairs]
+    some = [pair._replace(knees={}) for pair in pairs if pair.second.width <= FULL * slots]
     return sum(_measured(p, slots).best - _measured(_kept_twice(p), slots).best for p in some) > SEEN
 
 

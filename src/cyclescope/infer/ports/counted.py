@@ -117,7 +117,11 @@ class Counters:
 def grouped_by_counts(
     front_end: FrontEndFacts, blockers: Blockers, filled: Mapping[str, tuple[frozenset[str], float]]
 ) -> Grouping:
-    """One candidate per set of ports that it fills, and those that have not been looked at."""
+    """One candidate per set of ports that it fills, and those that have not been looked at.
+
+    Not one that may have more ports than the front end can fill: others of its registers have ports that it
+    was not seen on, or others share some of its ports. Those that vectors have, apart from it, tell nothing.
+    """
     candidates = {name: width for (_, width), group in blockers.items() for name in group}
     heads: dict[tuple[frozenset[str], frozenset[str]], str] = {}
     found: dict[str, list[str]] = {}
@@ -129,9 +133,11 @@ def grouped_by_counts(
             continue
         found.setdefault(heads.setdefault((files, ports), name), []).append(name)
     for (files, ports), name in heads.items():
-        near = [other for some, other in heads if some == files or not ports.isdisjoint(other)]
+        away = [other for some, other in heads if some != files and ports.isdisjoint(other)]
+        same = [other for some, other in heads if some == files and not any(other <= one for one in away)]
+        near = [*same, *(other for _, other in heads if not ports.isdisjoint(other))]
         if candidates[name] >= front_end.width and not all(ports >= other for other in near):
-            del found[name]  # it may have more ports than the front end can fill
+            del found[name]
     return Grouping(found, missing)
 
 

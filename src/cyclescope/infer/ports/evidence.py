@@ -26,6 +26,7 @@ _VAGUE = 3.0  # times the error of another reading: beside that this one tells n
 _FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
 
 
+Slots = Mapping[str, float]  # of forms
 ClassCounts = tuple[tuple[str, ...], tuple[int, ...]]  # classes, and instances of each in a cycle
 
 
@@ -53,7 +54,7 @@ class PortEvidence(Protocol):
 
     @property
     def kept(self) -> frozenset[str]:
-        """Classes of the widest vectors that keep each of their ports for two turns."""
+        """Classes that keep each of their ports for two turns or more."""
 
     @property
     def structure(self) -> Structure:
@@ -116,7 +117,7 @@ class PortFacts:
         """
         found: dict[int, list[float]] = {}
         for form in self.classes.typical:
-            if ONE_SLOT[0] < self.front_end.slots.get(form, 0.0) < ONE_SLOT[1]:
+            if _is_of_one_slot(form, self.front_end.slots):
                 most = max(self._turns_taken(form), default=0.0)
                 if most > EITHER:
                     found.setdefault(register_bits(self.table[form]), []).append(most)
@@ -229,6 +230,10 @@ class PortFacts:
         }  # fmt: skip
 
 
+def _is_of_one_slot(form: str, slots: Slots) -> bool:
+    return ONE_SLOT[0] < slots.get(form, 0.0) < ONE_SLOT[1]
+
+
 def low(looks: Sequence[Look]) -> float:
     """The mean of the lowest readings whose rounds agree: what disturbs one only makes it more."""
     return looks[0].value if len(looks) == 1 else fmean([look.value for look in lowest(looks)])
@@ -255,7 +260,7 @@ class Costs:
         before: Costs | None = None,
         since: Container[str] = (),
     ) -> None:
-        self._table, self._widths = classes.table, classes.widths
+        self._table, self._widths, self._members = classes.table, classes.widths, classes.members
         self._records = records
         self._heads = {name: name for name in classes.widths}
         self._heads |= {name: head for head, name in classes.stand_ins.items()}
@@ -322,6 +327,16 @@ class Costs:
             form: same[form][1] if form in same else {head: low(looks) for head, looks in some.items()}
             for form, some in self.looks.items()
         }
+
+    def takes_turns(self, name: str, slots: Slots) -> bool:
+        """Whether an instance of a class takes several turns: what costs it anything costs it a part.
+
+        All of one slot then cost it the same part, and nothing but its own members as much as itself.
+        """
+        others = [form for form in self.confined if form not in self._members[name]]
+        costs = [self.confined[form].get(name, 0.0) for form in others if _is_of_one_slot(form, slots)]
+        parts = [cost for cost in costs if cost > ALIKE]
+        return len(parts) >= SHOWN_BY and max(parts) < 1 - ALIKE and max(parts) - min(parts) < ALIKE
 
 
 def _awaited(table: Table, form: str, blocker: str) -> int:

@@ -100,14 +100,15 @@ class TimedEvidence:
 
     @cached_property
     def kept(self) -> frozenset[str]:
-        """Classes of the widest vectors that keep each of their ports for two turns."""
-        return frozenset(n for n, files in self.classes.files.items() if "z" in files and self._is_kept(n))
+        """Classes that keep each of their ports for two turns or more."""
+        return frozenset(name for name in self.classes.members if self._is_kept(name))
 
     def _is_kept(self, name: str) -> bool:
-        files, widths = self.classes.files, self.classes.widths
+        if "z" not in (files := self.classes.files)[name]:
+            return self._costs.takes_turns(name, self._front_end.slots)
         plain = [o for o in files if len(files[o]) == 1 and "z" not in files[o] and self._tells(name, o)]
-        sound = [o for o in plain if widths[o] <= FULL * self.width and self._is_sound(o)]
-        return keeps_twice([self._pair(self._class(name), self._class(o)) for o in sound], self.width)
+        near = [self._class(o) for o in plain if self._is_sound(o)]
+        return keeps_twice([self._pair(self._class(name), other) for other in near], self.width)
 
     @cached_property
     def units(self) -> dict[str, Remark]:
@@ -126,8 +127,8 @@ class TimedEvidence:
         sound = [o for o in plain if self._is_sound(o) and self._tells(name, o)]
         near = [o for o in sound if self.classes.widths[o] <= FULL * self.width]
         around = [o for o in near if self._needs(name, o)]
-        twice = name in self.kept or self.classes.turns_of(name, self.confined) > 1
-        several = twice or any(self._taken(name, other) > 1 for other in around if other != name)
+        more = name in self.kept or self.classes.turns_of(name, self.confined) > 1
+        several = more or any(self._taken(name, other) > 1 for other in around if other != name)
         if several or any(self._apart(*pair) for pair in combinations(around, 2)):
             return NoClass.SEVERAL.of()
         if self._fills_the_front_end(name, sound):
@@ -357,11 +358,10 @@ class TimedJudge:
     ) -> Iterator[tuple[Remark, str]]:
         """What speaks against a usage that fits all confinements, and the confidence that it leaves.
 
-        `turns` are those of a port that a micro-operation may take.
-        What runs slower may have fewer ports than were told, where these explain it and do not show, unless
-        it takes more than `DIVIDES` cycles or its instances wait for each other. So may what no sequence
-        times, as some branches, and the datum of a store, whose address is what limits it. What the renamer
-        executes has none, however many of them it executes.
+        `turns` are those of a port that a micro-operation may take. What runs slower may have fewer ports
+        than were told, where these explain it and do not show, unless it takes over `DIVIDES` cycles or its
+        instances wait for each other. So may what no sequence times, as some branches, and the datum of a
+        store, whose address is what limits it. What the renamer executes has none, however many of them.
         """
         width = self.facts.front_end.width
         if runs_slower(known, slots, width, throughput, turns):

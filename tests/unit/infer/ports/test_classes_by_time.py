@@ -100,6 +100,18 @@ def test_what_fills_the_front_end_has_ports_if_others_show_no_more_of_them(table
     assert two in found.members
 
 
+@pytest.mark.parametrize(("vectors", "kept"), [("78", True), ("8", False), ("57", False)])
+def test_a_port_of_vectors_that_others_of_its_registers_use_is_no_port_more(table, vectors, kept):
+    """CRC32 runs on a vector port of LLVM's first Zen, whose four ALUs are all that four slots fill."""
+    wide, crc, two = "LEA_B (R64)", "CRC32 (R64, R64)", "VAESIMC (XMM, XMM)"
+    width = len(vectors)
+    filled = {
+        wide: (frozenset("3456"), 8.0), crc: (frozenset("7"), 2.0), two: (frozenset(vectors), 2.0 * width)
+    }  # fmt: skip
+    blockers = {("r", 4): [wide], ("r", 1): [crc], ("v", width): [two]}
+    assert (wide in grouped_by_counts(StatedFrontEnd(table, 4.0), blockers, filled).members) == kept
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_widest_vectors_that_keep_twice_as_many_ports_are_no_class(table, kept):
     """Three of 512 bits a cycle: six ports that each keeps for two, or three of which three others share two.
@@ -118,3 +130,17 @@ def test_widest_vectors_that_keep_twice_as_many_ports_are_no_class(table, kept):
     facts = facts_by_time(classes, cost_records(classes, confined), StatedFrontEnd(table, 6.0))
     assert (wide in facts.evidence.units) == kept
     assert facts.per_slot(table[wide]) == 1 + kept
+
+
+@pytest.mark.parametrize(("costs", "is_unit"), [
+    ((0.25, 0.25, 0.25), True), ((0.25, 0.25, 0.0), False), ((0.25, 0.25, 1.0), False),
+    ((0.25, 0.25, 0.4), False), ((0.9, 0.9, 0.9), False), ((0.5, 0.5, 0.61), True),
+])  # fmt: skip
+def test_what_costs_nobody_a_whole_is_of_several_turns(table, costs, is_unit):
+    """One BSWAP keeps all four ALUs of LLVM's first Zen busy: additions fill its front end."""
+    swap, others = "BSWAP (R64)", ("ADD_01 (R64, R64)", "SUB_29 (R64, R64)", "OR_09 (R64, R64)")
+    classes = classes_of(table, {swap: 1}, {swap: "r"}, None, {})
+    confined = {swap: {swap: 1.0}, **{form: {swap: cost} for form, cost in zip(others, costs, strict=True)}}
+    front_end = StatedFrontEnd(table, 4.0, slots=dict.fromkeys(others, 1.0))
+    facts = facts_by_time(classes, cost_records(classes, confined), front_end)
+    assert (swap in facts.evidence.units) == is_unit
