@@ -167,7 +167,7 @@ class _Places:
             pool = self._rings if op.write else sources
             numbers.append(BASE if slot.part else next(pool[domain(op.cls)]))
         place = self._address(form.operands[form.memory]) if form.memory >= 0 else 0
-        return Instruction(form, tuple(numbers), place, immediates(form.mnemonic), None)
+        return Instruction(form, tuple(numbers), place, immediates(form), None)
 
     def _address(self, op: Operand) -> int:
         """The next aligned address: neighbours, as two stores per cycle may have to be."""

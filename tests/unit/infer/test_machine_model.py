@@ -278,7 +278,7 @@ def test_only_an_exact_throughput_is_one(found, value, said):
 
 def test_what_the_port_experiments_tell():
     usage = PortUsage(
-        2.0, "1*p0+1*p1", (Operation((0,)), Operation((1,))), 1.0, 0.1, "medium", ("2*p01",), {"p0": 1.0},
+        2.0, "1*p0+1*p1", (Operation((0,)), Operation((1,))), 1.0, "medium", ("2*p01",), {"p0": 1.0},
         True, (Usage.AS_KEPT.of("odd"),),
     )  # fmt: skip
     cost = form_cost(timing(throughput=Throughput(1.0, 0.0, EXACT, confidence="low")), usage)
