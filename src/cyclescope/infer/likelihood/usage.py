@@ -38,8 +38,8 @@ LATE_TURNS = 2.0  # of a port that such a form costs others: its own, and that o
 UNTRIED = 3.0  # something else than more micro-operations than can be tried: one form in twenty
 UNRELATED = 6.0  # no micro-operations at all, but something that holds ports: one form in four hundred
 REFUTED = 20.0  # faster than the ports let it: only where the throughput itself is wrong
-SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
-_TOO_FAST = 1.05  # times the measured reciprocal throughput: ports that need longer are refuted
+SLOWER = 0.15  # of the measured reciprocal throughput: ports that allow as much less are not the limit
+_TOO_FAST = 0.05  # of the measured reciprocal throughput: ports that need as much longer are refuted
 _ROUNDING = 0.005  # cycles by which a throughput may be off besides
 KEPT, _WORTH = 12, 12.0  # candidates of a group, and nats by which they are worse than its best at most
 NEGLIGIBLE = 8.0  # nats: less likely explanations have no share of the odds, one in three thousand
@@ -49,7 +49,12 @@ _COUNTED = 0.1  # micro-operations by which a count of all is off
 
 def most_needed(throughput: float) -> float:
     """Cycles that the ports of a form may need that was measured to take so many."""
-    return _TOO_FAST * throughput + _ROUNDING
+    return (1 + _TOO_FAST) * throughput + _ROUNDING
+
+
+def are_no_limit(cycles: float, throughput: float) -> bool:
+    """Whether what needs so many cycles is not why a form takes those that were measured."""
+    return cycles < (1 - SLOWER) * throughput
 
 
 class Weighed(NamedTuple):
@@ -381,7 +386,7 @@ def _together(parts: Sequence[UsageCandidate], told: Told) -> float:
         return 0.0
     known = [op for part in parts for op in part.operations or ()]
     turns = LATE_TURNS if any(part.late for part in parts) else 1.0
-    slow = told.throughput < math.inf and turns * port_throughput(known) < SLOWER * told.throughput
+    slow = told.throughput < math.inf and are_no_limit(turns * port_throughput(known), told.throughput)
     idle = max(0.0, (told.slots or 0.0) - sum(op.count for op in known))
     access = any(told.memory.issuperset(op.ports) for op in known)
     return UNEXPLAINED * slow + IDLE * idle + ACCESS * (access != told.accesses and bool(told.memory))

@@ -13,7 +13,7 @@ import msgspec
 from cyclescope.infer.copies import MadeAhead
 from cyclescope.infer.front_end.undivided import MICROCODE
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.likelihood.usage import LATE_TURNS, SLOWER, Explanation, most_needed
+from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation, are_no_limit, most_needed
 from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.groups import LoadWidths, PortGroups
 from cyclescope.isa.form import InstructionForm
@@ -27,8 +27,8 @@ from cyclescope.remarks.remark import NOTHING, Remark, together
 NOISE = 0.08  # micro-operations: less of a resource is none
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 _WHOLE = 1.0  # micro-operations by which an explanation misses a class: as much as one that it has or lacks
-CERTAIN = 0.995  # of the odds: `high` promises as much
-_TELLING = 0.95  # of the odds: `medium` promises as much
+_OTHERS_OF_HIGH = 0.005  # of the odds that may be for something else: `high` promises as much
+_OTHERS_OF_MEDIUM = 0.05  # the same of `medium`
 UNLIKELY = 100.0  # times less likely than the best: other usages are not told
 MOST_OTHERS = 3  # other usages that are told
 _ORDER = (HIGH, MEDIUM, LOW)
@@ -229,7 +229,7 @@ class PortBuilder:
         remarks = [_conflict(best), remark, _odds(others), late, *wide]
         told = min((self._sureness(op.ports) for op in best.operations), default=1.0)
         levels = [level_of(best, told), *([self._without_slots] * (slots is None))]
-        if told < CERTAIN:
+        if 1 - told > _OTHERS_OF_HIGH:
             remarks.append(Usage.OTHER_NUMBER.of(told / (1 - told)))
         if missing:
             levels.append(LOW)
@@ -314,7 +314,7 @@ def runs_slower(
 
     `turns` are those of a port that a micro-operation may take.
     """
-    return max(turns * port_throughput(known), (slots or 0.0) / width) < SLOWER * throughput
+    return are_no_limit(max(turns * port_throughput(known), (slots or 0.0) / width), throughput)
 
 
 def may_have_fewer(
@@ -363,9 +363,9 @@ def level_of(best: Explanation, structure: float = 1.0) -> str:
     `structure` is the share of its ports.
     """
     share = best.share * structure
-    if not best.complete or best.missed > _WHOLE or share < _TELLING:
+    if not best.complete or best.missed > _WHOLE or 1 - share > _OTHERS_OF_MEDIUM:
         return LOW
-    return HIGH if share >= CERTAIN else MEDIUM
+    return HIGH if 1 - share <= _OTHERS_OF_HIGH else MEDIUM
 
 
 def _conflict(best: Explanation) -> Remark:

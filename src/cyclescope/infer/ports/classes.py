@@ -25,11 +25,10 @@ from cyclescope.isa.table import Table
 from cyclescope.measure.ports import BACKLOG, INSTANCES, PAIRS, beside, blocked, together
 from cyclescope.measure.record import Record
 
-_SAME = 1.9  # times as long as one alone: the same ports
+_SAME = 0.05  # of the time of both one after the other: two of the same ports take no less
 SHUT = 1.2  # times as long as on all ports that either of two classes has: one port of four is shut, or more
 SHUT_PAIRS = 2  # pairs that take so long; one may be a wrong reading
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
-HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
 _WHOLE = 0.25  # cycles by which what gathered may take more or less: each issues in a whole cycle
 MOST_WAITING = 4  # instances under way of a form that waits for what it writes: half of the registers
 
@@ -75,6 +74,11 @@ def blockers_of(front_end: FrontEndFacts, widest: float) -> dict[tuple[str, int]
     for (files, _, _, width), choice in best.items():
         groups.setdefault((files, width), []).append(choice)
     return {key: [name for _, name in sorted(some)] for key, some in sorted(groups.items())}
+
+
+def may_be_halves(cost: float) -> bool:
+    """Whether so many micro-operations may be one for each half of a wide operation."""
+    return round(cost) <= 2
 
 
 def taken(front_end: FrontEndFacts, name: str, width: int) -> int:
@@ -154,7 +158,9 @@ def grouped_by_time(blockers: Blockers, pairs: Pairs) -> Grouping:
         for name in group:
             ratios = [(head, pairs.get(frozenset((head, name)))) for head in heads]
             unknown = next((head for head, ratio in ratios if ratio is None), None)
-            head = next((head for head, ratio in ratios if ratio is not None and ratio > _SAME), None)
+            head = next(
+                (head for head, ratio in ratios if ratio is not None and ratio > 2 * (1 - _SAME)), None
+            )
             if head is None and unknown is not None:
                 missing.append((unknown, name, width))
                 continue
@@ -280,6 +286,6 @@ class Classes:
         Not those that need ports of another register file as well: these may be what limits them.
         """
         among = costs.get(name, {}).items()
-        some = [v for other, v in among if self.files.get(other, frozenset()) == {"v"} and v < HALVES]
+        some = [v for other, v in among if self.files.get(other, frozenset()) == {"v"} and may_be_halves(v)]
         whole = [round(cost) for cost in some if abs(cost - round(cost)) < ALIKE]
         return max([1, *whole]) if max(some, default=0.0) > ALIKE else None

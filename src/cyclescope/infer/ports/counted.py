@@ -17,7 +17,14 @@ import msgspec
 from cyclescope.infer.likelihood.explaining import UsageCandidate
 from cyclescope.infer.likelihood.noise import Look, Tail, alike
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.likelihood.usage import SLOWER, Explanation, Ports, Told, explanations, most_needed
+from cyclescope.infer.likelihood.usage import (
+    Explanation,
+    Ports,
+    Told,
+    are_no_limit,
+    explanations,
+    most_needed,
+)
 from cyclescope.infer.ports.builder import runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import files_of
 from cyclescope.infer.ports.classes import Blockers, Classes, Grouping
@@ -238,7 +245,7 @@ class CountedJudge:
     def _has_other_limit(self, form: InstructionForm, throughput: float) -> bool:
         """Whether slots or a chain may be why a form is no faster: it need not use all of its ports."""
         front_end = self.facts.front_end
-        slotted = (front_end.slots.get(form.id) or 0.0) / front_end.width >= SLOWER * throughput
+        slotted = not are_no_limit((front_end.slots.get(form.id) or 0.0) / front_end.width, throughput)
         shared = any(op.is_register and op.fixed and op.read and op.write for op in form.operands)
         return slotted or shared or front_end.is_slowed_by_waiting(form, throughput)
 

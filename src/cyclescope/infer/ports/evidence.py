@@ -11,8 +11,8 @@ from cyclescope.infer.likelihood.evidence import FULL
 from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.candidates import is_locked, memory_of, register_bits
-from cyclescope.infer.ports.classes import ALIKE, HALVES, Classes
-from cyclescope.infer.ports.front_end import ONE_SLOT, FrontEndFacts
+from cyclescope.infer.ports.classes import ALIKE, Classes, may_be_halves
+from cyclescope.infer.ports.front_end import FrontEndFacts, is_one_slot
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
@@ -117,7 +117,7 @@ class PortFacts:
         """
         found: dict[int, list[float]] = {}
         for form in self.classes.typical:
-            if _is_of_one_slot(form, self.front_end.slots):
+            if is_one_slot(self.front_end.slots.get(form, 0.0)):
                 most = max(self._turns_taken(form), default=0.0)
                 if most > EITHER:
                     found.setdefault(register_bits(self.table[form]), []).append(most)
@@ -135,7 +135,7 @@ class PortFacts:
     def _turns_taken(self, form: str) -> Iterator[float]:
         """Turns that a form takes of the ports of each class; what blocks these may itself take several."""
         for name, instances in self.confined.get(form, {}).items():
-            if "m" not in self.classes.files[name] and instances < HALVES:
+            if "m" not in self.classes.files[name] and may_be_halves(instances):
                 yield instances * self._turns_of(name)
 
     def _turns_of(self, name: str) -> int:
@@ -228,10 +228,6 @@ class PortFacts:
             name for name, ports in sets.items()
             if not any(other == ports and files[n] != files[name] for n, other in sets.items())
         }  # fmt: skip
-
-
-def _is_of_one_slot(form: str, slots: Slots) -> bool:
-    return ONE_SLOT[0] < slots.get(form, 0.0) < ONE_SLOT[1]
 
 
 def low(looks: Sequence[Look]) -> float:
@@ -334,7 +330,7 @@ class Costs:
         All of one slot then cost it the same part, and nothing but its own members as much as itself.
         """
         others = [form for form in self.confined if form not in self._members[name]]
-        costs = [self.confined[form].get(name, 0.0) for form in others if _is_of_one_slot(form, slots)]
+        costs = [self.confined[form].get(name, 0.0) for form in others if is_one_slot(slots.get(form, 0.0))]
         parts = [cost for cost in costs if cost > ALIKE]
         return len(parts) >= SHOWN_BY and max(parts) < 1 - ALIKE and max(parts) - min(parts) < ALIKE
 

@@ -33,13 +33,18 @@ from cyclescope.model.machine import Narrow
 from cyclescope.remarks.front_end import Dropped, Slots
 from cyclescope.remarks.remark import NOTHING, Remark
 
-ONE_SLOT = (0.75, 1.3)  # front-end slots of a blocking instruction
+_ONE_SLOT = (0.25, 0.3)  # front-end slots that a blocking instruction may have less than one, or more
 EVEN = 0.03  # by which the rate of a blocking instruction may miss a whole number
 UNSURE = 1.0  # slots: the error of a loop whose rounds disagree, which proves no number
 ROOM = 4  # bytes: what one of 15 makes of the average of seven instructions is less than 2
 FREE = 1.1  # times as long as by its throughput: an instance that waits for nothing
 FASTEST = 1 / 20  # cycles: no front end delivers more
 _NO_READINGS = FrontEndReadings()
+
+
+def is_one_slot(slots: float) -> bool:
+    """Whether so many slots are about one."""
+    return -_ONE_SLOT[0] < slots - 1 < _ONE_SLOT[1]
 
 
 class FrontEndFacts:
@@ -232,7 +237,7 @@ class FrontEndFacts:
         """Whether a form takes so many slots, about, and no two of its counts say different numbers."""
         count = self.counts.get(form)
         is_sure = count is not None and count.reason.meaning is not Slots.APART
-        return is_sure and ONE_SLOT[0] < self.slots[form] + 1 - slots < ONE_SLOT[1]
+        return is_sure and is_one_slot(self.slots[form] + 1 - slots)
 
     @cached_property
     def counts(self) -> dict[str, SlotCount]:
@@ -309,7 +314,7 @@ class FrontEndFacts:
         for form_id, slots in self.slots.items():
             form = self.table[form_id]
             fast = self.throughputs.get(form_id, math.inf) * self.width < 1 + EVEN
-            works = slots > ONE_SLOT[0] and is_candidate(form) and not is_called_move(form)
+            works = slots > 1 - _ONE_SLOT[0] and is_candidate(form) and not is_called_move(form)
             if fast and works and form_id not in self._eliminated:
                 found |= files_of(form)
         return frozenset(found)

@@ -20,7 +20,7 @@ from cyclescope.infer.ports.evidence import EITHER, SHOWN_BY, PortFacts, low
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
 
-_SURE = 0.9  # of the odds: readings of a form that is explained so well tell how readings scatter
+_UNSURE = 0.1  # of the odds for others: readings of forms that are explained so well tell how they scatter
 SLOWED = 0.3  # micro-operations: as much of a class that accesses leave alone is no noise
 _IN_THE_WAY = 0.1  # of what ports let two classes take: more is no error of a loop
 TAUGHT = 400  # forms that tell it: shares of a hundredth are known within half of that
@@ -211,7 +211,7 @@ def _off(
         told = groups.expected(form), None, groups.facts.per_slot(form), beside
         candidates = solver.candidates(looks, throughput, *told)
         found = explanations([candidates], Told(throughput)) if candidates else []
-        if not found or found[0].share < _SURE or not found[0].complete or found[0].parts[0].late:
+        if not found or 1 - found[0].share > _UNSURE or not found[0].complete or found[0].parts[0].late:
             continue
         sets = [op.ports for op in found[0].operations for _ in range(round(op.count * op.cycles))]
         for name, some in looks.items():

@@ -6,7 +6,14 @@ import pytest
 
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import port_sets
-from cyclescope.infer.likelihood.usage import Told, UsageCandidate, UsageSolver, explanations
+from cyclescope.infer.likelihood.usage import (
+    Told,
+    UsageCandidate,
+    UsageSolver,
+    are_no_limit,
+    explanations,
+    most_needed,
+)
 from cyclescope.infer.ports.builder import level_of
 from cyclescope.infer.ports.evidence import ERROR
 from cyclescope.model.facts import HIGH
@@ -140,3 +147,13 @@ def test_turns_alone_among_more_than_are_tried_are_hardly_sure(alone, sure):
     some = UsageSolver({"all": (0, 1)}, [(0, 1)])
     found = some.candidates({"all": (Look(10.0 + alone, ERROR),)}, 5.5, 12, per_slot=2)
     assert (found[0].operations is not None and found[1].nats > found[0].nats) is sure
+
+
+@pytest.mark.parametrize(("cycles", "is_allowed"), [(1.04, True), (1.07, False)])
+def test_ports_may_need_a_twentieth_longer(cycles, is_allowed):
+    assert (cycles <= most_needed(1.0)) == is_allowed
+
+
+@pytest.mark.parametrize(("cycles", "is_limit"), [(0.87, True), (0.83, False)])
+def test_ports_that_allow_a_sixth_less_are_no_limit(cycles, is_limit):
+    assert are_no_limit(cycles, 1.0) != is_limit

@@ -8,6 +8,7 @@ import pytest
 
 from cyclescope.infer.ports.classes import blockers_of, grouped_by_time
 from cyclescope.infer.ports.counted import grouped_by_counts
+from cyclescope.infer.ports.front_end import is_one_slot
 from tests.support.made.classes import classes_of, cost_records, facts_by_time
 from tests.support.made.front_ends import StatedFrontEnd
 
@@ -144,3 +145,8 @@ def test_what_costs_nobody_a_whole_is_of_several_turns(table, costs, is_unit):
     front_end = StatedFrontEnd(table, 4.0, slots=dict.fromkeys(others, 1.0))
     facts = facts_by_time(classes, cost_records(classes, confined), front_end)
     assert (swap in facts.evidence.units) == is_unit
+
+
+@pytest.mark.parametrize(("slots", "is_one"), [(0.74, False), (0.76, True), (1.29, True), (1.31, False)])
+def test_about_one_slot_is_one(slots, is_one):
+    assert is_one_slot(slots) == is_one
