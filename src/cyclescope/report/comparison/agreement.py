@@ -20,7 +20,7 @@ SCHEMA_VERSION = 1
 GROUPS = 12  # extensions, the largest first; the rest are one line
 Found = Sequence[tuple[MachineModel, Agreement]]
 REASON_HEAD = ("", *(quantity.value for quantity in Quantity), "all")
-AGREEMENT_HEAD = ("", "compared", "equal", "inside", "different", "equal of compared")
+AGREEMENT_HEAD = ("", "compared", "equal", "inside", "different", "equal or inside")
 
 
 def agreement_text(first: MachineModel, found: Found, differences: int) -> str:

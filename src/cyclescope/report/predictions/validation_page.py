@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from cyclescope.measure.blocks import CLEAN
+from cyclescope.report.pages.axes import MARGIN, SIDE, Scale
 from cyclescope.report.predictions.html import render
 from cyclescope.report.predictions.validation import (
     ABLATION_HEAD,
@@ -24,9 +24,7 @@ from cyclescope.report.predictions.validation import (
 from cyclescope.report.words import printable
 from cyclescope.session.validation import BlockRow, Validation, ValidationSection, bound_of, worst
 
-SIDE, MARGIN = 300.0, 34.0  # pixels of a drawing, and of its axes
 MOST_POINTS = 4000  # of a drawing: more are drawn at regular distances in the list
-_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
 class _Point(NamedTuple):
@@ -36,17 +34,12 @@ class _Point(NamedTuple):
     far: bool
 
 
-class _Tick(NamedTuple):
-    at: float
-    text: str
-
-
 class _Plot(NamedTuple):
     """A drawing: points, ticks of both axes, and how many points are left out."""
 
     name: str
     points: list[_Point]
-    ticks: list[_Tick]
+    ticks: list[tuple[float, str]]
     left_out: int
 
 
@@ -123,19 +116,9 @@ def plot(rows: Sequence[BlockRow], name: str) -> _Plot:
     low, high = _ends(value for row, cycles in known for value in (row.timing.cycles, cycles))
     step = max(-(-len(known) // MOST_POINTS), 1)
     drawn = known[::step]
-    scale = _Scale(low, high)
+    scale = Scale(low, high)
     points = [_point(row, cycles, scale) for row, cycles in drawn]
-    ticks = [_Tick(scale.at(t), f"{t:g}") for t in _TICKS if low <= t <= high]
-    return _Plot(name, points, ticks, len(known) - len(drawn))
-
-
-class _Scale(NamedTuple):
-    low: float
-    high: float
-
-    def at(self, value: float) -> float:
-        """Pixels from the axis."""
-        return round(SIDE * math.log(value / self.low) / math.log(self.high / self.low), 1)
+    return _Plot(name, points, list(scale.ticks()), len(known) - len(drawn))
 
 
 def _ends(values: Iterable[float]) -> tuple[float, float]:
@@ -144,7 +127,7 @@ def _ends(values: Iterable[float]) -> tuple[float, float]:
     return min(found) / 1.2, max(found) * 1.2
 
 
-def _point(row: BlockRow, predicted: float, scale: _Scale) -> _Point:
+def _point(row: BlockRow, predicted: float, scale: Scale) -> _Point:
     measured = row.timing.cycles
     title = f"{measured:.2f} measured, {predicted:.2f} predicted: {printable(row.text)[:200]}"
     return _Point(scale.at(measured), scale.at(predicted), title, abs(predicted / measured - 1) > 0.1)

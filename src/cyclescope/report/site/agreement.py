@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from cyclescope.model.comparison.agreement import Agreement, Comparison, Match, Quantity, Tolerance
@@ -17,16 +17,15 @@ from cyclescope.report.comparison.agreement import (
     reach_text,
     reason_rows,
 )
+from cyclescope.report.pages.axes import MARGIN, SIDE, Scale
 from cyclescope.report.pages.rendering import ours, rendered
 from cyclescope.report.site.pages import TEMPLATES
 from cyclescope.report.words import borrowers, counted, escaped
 from cyclescope.session.subjects import Subject
 
-SIDE, MARGIN = 300.0, 34.0  # pixels of a drawing, and of its axes
 LEAST = 0.1  # cycles: what takes less is drawn there, as 0 has no place on the scale
 POINTS = 3000  # of a drawing, those of most values
 REASONS = 8  # that are listed of forms that only one has
-_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 100000)
 _DRAWN = (Quantity.THROUGHPUT, Quantity.LATENCY)
 Found = Sequence[tuple[MachineModel, Agreement]]
 
@@ -120,27 +119,19 @@ def _plot(quantity: Quantity, comparisons: Iterable[Comparison]) -> dict[str, An
             key = (round(one.first[1], 2), round(one.second[1], 2), differs)
             values.setdefault(key, []).append(one.form)
     ends = [max(value, LEAST) for x, y, _ in values for value in (x, y)] or [1.0]
-    low, high = min(ends) / 1.2, max(ends) * 1.2
+    scale = Scale(min(ends) / 1.2, max(ends) * 1.2)
     ranked = sorted(values.items(), key=lambda item: -len(item[1]))
     return {
         "name": quantity.value,
-        "points": [_point(key, forms, low, high) for key, forms in ranked[:POINTS]],
+        "points": [_point(key, forms, scale) for key, forms in ranked[:POINTS]],
         "left_out": len(ranked) - len(ranked[:POINTS]),
-        "ticks": list(_ticks(low, high)),
+        "ticks": list(scale.ticks()),
     }
 
 
-def _point(key: tuple[float, float, bool], forms: Sequence[str], low: float, high: float) -> _Point:
+def _point(key: tuple[float, float, bool], forms: Sequence[str], scale: Scale) -> _Point:
     x, y, differs = key
     title = f"{counted(len(forms), 'value')}: {x:g} and {y:g} cycles, as of {escaped(forms[0])}"
     size = round(1.5 + math.log10(len(forms)) * 1.5, 1)
-    return _Point(_at(x, low, high), round(SIDE - _at(y, low, high), 1), size, title, differs)
-
-
-def _ticks(low: float, high: float) -> Iterator[tuple[float, str]]:
-    return ((_at(tick, low, high), f"{tick:g}") for tick in _TICKS if low <= tick <= high)
-
-
-def _at(value: float, low: float, high: float) -> float:
-    """Pixels from the axis."""
-    return round(SIDE * math.log(max(value, LEAST) / low) / math.log(high / low), 1)
+    across, up = (scale.at(max(value, LEAST)) for value in (x, y))
+    return _Point(across, round(SIDE - up, 1), size, title, differs)

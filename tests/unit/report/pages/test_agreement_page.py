@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
+import pytest
 
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.model.comparison.agreement import Tolerance, compare
 from cyclescope.model.machine import FormCost
+from cyclescope.report.pages.axes import MARGIN, SIDE
 from cyclescope.report.site.agreement import agreement_page, agreement_sections
 from cyclescope.session.subjects import Subject
 from tests.support.made.models import exchanged
@@ -37,6 +41,31 @@ def test_points_of_equal_values_are_one():
     assert point.size > 4
     assert not point.differs
     assert section["differences"] == []
+
+
+@pytest.mark.parametrize("most", [0.5, 2.0, 30.0, 500.0, 10_000.0, 90_000.0])
+def test_numbers_on_axes_leave_each_other_room(most):
+    forms = {"F": FormCost(throughput=0.1), "G": FormCost(throughput=most)}
+    first = msgspec.structs.replace(exchanged(1), forms=forms)
+    (section,) = agreement_sections(Subject(first), agreed(first, first), 5)
+    ticks = section["plots"][0]["ticks"]
+    assert len(ticks) > 1
+    assert ticks[0][0] >= 0
+    assert ticks[-1][0] <= SIDE
+    assert all(b[0] - a[0] >= MARGIN for a, b in pairwise(ticks))
+    assert max(len(text) for _, text in ticks) * 7 <= MARGIN  # pixels of a digit of 11, and the gap
+
+
+def test_a_share_says_what_it_is_of():
+    first, second = exchanged(1), exchanged(2)
+    text = agreement_page(Subject(first), agreed(first, second), Tolerance(), 5)
+    (section,) = agreement_sections(Subject(first), agreed(first, second), 5)
+    _, head, rows = section["tables"][0]
+    assert head[-1] == "equal or inside"
+    for what, compared, equal, inside, _, share in rows:
+        if compared != "0":
+            assert share == f"{(int(equal) + int(inside)) / int(compared):.1%}"
+            assert f"<strong>{share}</strong>equal or inside, of {compared} in {what}" in text
 
 
 def test_why_forms_are_not_compared():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.measure.blocks import CLEAN, BlockTiming
-from cyclescope.report.predictions.validation_page import MOST_POINTS, SIDE, plot, validation_page
+from cyclescope.report.pages.axes import SIDE
+from cyclescope.report.predictions.validation_page import MOST_POINTS, plot, validation_page
 from cyclescope.session.predictors import BlockAnswer
 from cyclescope.session.validation import BlockRow, Validation, ValidationSection
 
@@ -33,8 +34,8 @@ def test_equal_ratios_are_equal_distances():
 
 def test_ticks_are_within_the_drawing():
     found = plot([row(0.5, 0.5), row(30.0, 30.0)], "analytic")
-    assert [tick.text for tick in found.ticks] == ["0.5", "1", "2", "5", "10", "20"]
-    assert all(0 <= tick.at <= SIDE for tick in found.ticks)
+    assert [text for _, text in found.ticks] == ["0.5", "1", "2", "5", "10", "20"]
+    assert all(0 <= at <= SIDE for at, _ in found.ticks)
 
 
 def test_very_many_points_are_thinned_and_that_is_said():
