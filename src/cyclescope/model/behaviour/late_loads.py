@@ -61,9 +61,10 @@ def _waiting(known: dict[str, Fact], fastest: float, slow: float) -> tuple[float
     """
     asked = [(loads, known[subject]) for loads in CHAIN_LENGTHS if (subject := chained_loads(loads)) in known]
     rates = {loads: f.value for loads, f in asked if f.value and f.value + (f.error or 0.0) < slow}
-    if ENDLESS not in known or len({*rates.values()}) < 3:  # of two, any two numbers fit
+    endless = known.get(ENDLESS)
+    if endless is None or len({*rates.values()}) < 3:  # of two, any two numbers fit
         return 0.0, 0.0
-    latency = 1 / (known[ENDLESS].value or 1.0)
+    latency = 1 / (endless.value or 1.0)
     waiting = [(rate * latency - 1) * (loads - 1) / 2 for loads, rate in rates.items()]
     slope, entries = linear_regression([*rates.values()], waiting)
     held = max(0.0, -slope)
