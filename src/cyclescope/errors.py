@@ -36,6 +36,7 @@ ADVICE = {
     "measurements": ("--n", "`BurstPlan(measurements=...)`"),
     "ports": ("`cyclescope measure --what ports`", '`cyclescope.measure_forms(what=["ports"])`'),
     "region": ("--region", "`Choice(region=...)`"),
+    "run": ("--run", "`measured_loop()`"),
     "store": ("--store", "`store`"),
     "syntax": ("--syntax", "`syntax`"),
     "target": ("--target", "`target`"),

@@ -89,7 +89,7 @@ def measured_loop(block: Block, predictor: Predictor) -> tuple[MeasuredLoop, ...
     from cyclescope.session.validation import timed
 
     if block.isa != host_isa():
-        raise UsageError(f"the code is {block.isa}, which this machine does not execute")
+        raise UsageError(f"the code is {block.isa}, which this machine does not execute", "leave out {run}")
     some = _body(block)
     if not some or any(not one.code for one in some):
         raise UsageError("there is no machine code to run", "give what can be assembled")

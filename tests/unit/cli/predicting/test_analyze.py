@@ -314,7 +314,7 @@ def test_what_the_simulated_core_does(cyclescope, tmp_path):
     assert "a timeline and the simulation at once" in done.error
     code.write_text(".L1:\n mul x0, x1, x2\n b.ne .L1\n")
     done = cyclescope("analyze", code, "--arch", "neoverse-v2", "--run")
-    assert done.error == "the code is aarch64, which this machine does not execute"
+    assert done.error == "the code is aarch64, which this machine does not execute: leave out --run"
 
 
 def test_beside_what_runs_stands_what_is_predicted_of_just_that(monkeypatch):
