@@ -83,10 +83,11 @@ def unexplained(cost: FormCost, core: Core) -> float:
     return slowest
 
 
-def slow_alone(form: InstructionForm, cost: FormCost, core: Core) -> float:
+def slow_alone(form: InstructionForm, cost: FormCost, core: Core, operations: tuple[Operation, ...]) -> float:
     """The same, 0 where nothing but its own result is seen to bound a form whose operations are known.
 
-    Such are the sums of x87 on top of its stack. What divides keeps its unit busy besides.
+    Such are the sums of x87 on top of its stack. What divides keeps its unit busy besides. `operations` are
+    those that it has at least: a throughput that is known at most by them is not seen to need more.
     """
     most = cost.throughput_most
     if cost.throughput is None and most is not None and cost.operations and not is_division(form):
@@ -94,6 +95,8 @@ def slow_alone(form: InstructionForm, cost: FormCost, core: Core) -> float:
             source, _, target = pair.partition("->")
             if source == target and most <= EXPLAINED * cycles:
                 return 0.0
+    if cost.throughput is None and cost.operations is None:
+        cost = msgspec.structs.replace(cost, operations=operations)
     return unexplained(cost, core)
 
 

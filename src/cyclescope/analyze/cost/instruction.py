@@ -353,11 +353,11 @@ class PlacedCosts:
     def _make(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
         cost = self._changed(form, variant)
         idle = cost.eliminated or variant.idiom == ZERO
-        alone = 0.0 if idle or variant.fused else slow_alone(form, cost, self.machine.core)
+        operations = () if idle else self._operations(form, cost)
+        alone = 0.0 if idle or variant.fused else slow_alone(form, cost, self.machine.core, operations)
         return PlacedCost(
             **msgspec.structs.asdict(self._ways(form, cost, variant)), form=form, cost=cost, variant=variant,
-            slots=slots_of(cost, self.machine.width.slots), alone=alone,
-            operations=() if idle else self._operations(form, cost),
+            slots=slots_of(cost, self.machine.width.slots), alone=alone, operations=operations,
             uses=() if variant.idiom else tuple(self._shared.uses(cost, alone)),
         )  # fmt: skip
 
