@@ -19,6 +19,7 @@ from cyclescope.model.facts import (
     loop_of,
 )
 
+SPLIT_NOPS = range(4, 12)  # longer NOPs that fill a line to its end, behind which the loop's own end is
 _SIZES = range(1, 9)  # bytes of a NOP
 _END = 10  # bytes that the end of a loop has at most: a decrement and a branch that goes far
 _SHORT_END = 8  # bytes that it has at least, on any instruction set
@@ -35,6 +36,11 @@ _FEWEST = 6  # readings that lines explain and slots do not
 _Read = tuple[float, float]  # what was read less its error, and what was read: neighbours only add
 
 
+def split_loop(nops: int, size: int) -> str:
+    """The loop of so many NOPs of so many bytes whose end is in the next line."""
+    return f"{loop_of(nops, size)}, its end in the next line"
+
+
 class CodeLines(msgspec.Struct, frozen=True):
     """A loop gets at most `most` slots of its first line of `size` bytes in a cycle.
 
@@ -42,6 +48,8 @@ class CodeLines(msgspec.Struct, frozen=True):
     With `apart` each line takes a cycle, however little of it is read. Of more no loop is sure: in two lines,
     with eight slots a cycle, NOPs take three cycles from 15 slots on, and other instructions two to three.
     Slots are kept in pieces of `piece`: one that begins in a line has what comes first in the next.
+    A loop of `most` slots or fewer that goes on in the next line takes `split` cycles, where it has more than
+    so many slots in its first line.
     """
 
     size: int
@@ -50,6 +58,7 @@ class CodeLines(msgspec.Struct, frozen=True):
     apart: bool = False
     room: ConstantRoom | None = None
     piece: int = 1
+    split: tuple[int, float] = (0, 0.0)
 
     def cycles(
         self, begin: int, slots: Sequence[tuple[int, float]], constants: Sequence[tuple[int, int]] = ()
@@ -77,7 +86,11 @@ class CodeLines(msgspec.Struct, frozen=True):
         lines = self._filled(begin, slots)
         if self.apart:
             return float(max(len(lines), ceil(sum(lines.values()) / self.most)))
-        return self._cycles(lines) if lines.get(begin // self.size, 0.0) > self.most else 0.0
+        first, (kept, split) = lines.get(begin // self.size, 0.0), self.split
+        if first > self.most:
+            return self._cycles(lines)
+        goes_on = len(lines) > 1 and sum(lines.values()) <= self.most
+        return split if goes_on and split and first > kept else 0.0
 
     def each(self, begin: int, slots: Iterable[tuple[int, float]]) -> float:
         """The same where every line takes its cycles."""
@@ -124,7 +137,20 @@ def code_lines(facts: Sequence[Fact], nops: int = 1) -> CodeLines | None:
     found = _of_steps(short, long, sizes[1]) if nops == 1 else None
     if found is None:
         found = _explaining({sizes[0]: short, sizes[1]: long}, nops, _is_apart(known, sizes[0]))
-    return None if found is None else msgspec.structs.replace(found, room=constant_room(known, sizes[0]))
+    if found is None:
+        return None
+    split = _split({n: known[name] for n in SPLIT_NOPS if (name := split_loop(n, sizes[1])) in known})
+    return msgspec.structs.replace(found, room=constant_room(known, sizes[0]), split=split)
+
+
+def _split(read: Mapping[int, _Read]) -> tuple[int, float]:
+    """The most slots with which a loop that goes on in the next line takes no longer, and what it takes with
+    more: as much with however many.
+    """
+    steps = _steps(read)
+    if len(steps) != 1 or not _is_flat(read, steps[0], max(read) + 1):
+        return 0, 0.0
+    return steps[0] - 1, float(round(read[steps[0]][1]))
 
 
 def _is_apart(known: Mapping[str, _Read], size: int) -> bool:

@@ -2,7 +2,8 @@
 
 Loops of NOPs that begin where a line does: of the shortest NOPs, all in one line, and of longer ones, which
 reach into the next. What a trip takes beyond its slots is how the core gets the code of a line. A few that
-begin shortly before their line ends tell whether the next one takes a cycle of its own.
+begin shortly before their line ends tell whether the next one takes a cycle of its own, and those that end
+where it does, how many leave time for the loop's end behind them.
 
 Decoded instructions are kept with their constants, for which a line may have no room. So short loops of as
 many instructions are asked with more and more of them.
@@ -15,6 +16,7 @@ from functools import cache
 from typing import NamedTuple
 
 from cyclescope.isa.table import load_table
+from cyclescope.model.behaviour.lines import SPLIT_NOPS, split_loop
 from cyclescope.model.facts import (
     BEGUN_LATE,
     CODE_LINES,
@@ -77,6 +79,11 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         late, before = BEGUN_LATE
         point = _loop(isa, [nop] * late, [nop] * ((ALIGNED - before) // _length(isa, nop)))
         yield ProbeCase(begun_late(_length(isa, nop)), (point,), is_quick=False)
+    for nop in nops[1:]:
+        size = _length(isa, nop)
+        for count in SPLIT_NOPS:
+            ahead = [nops[0]] * ((ALIGNED - count * size) // _length(isa, nops[0]))
+            yield ProbeCase(split_loop(count, size), (_loop(isa, [nop] * count, ahead),), is_quick=False)
     for (what, among), counts in WITH_CONSTANTS.items():
         for count in counts if isa in _WITH else ():
             inside = _with(isa, what, count)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from itertools import accumulate
 
 import msgspec
 import pytest
 
-from cyclescope.model.behaviour.lines import CodeLines, code_lines
+from cyclescope.isa.table import load_table
+from cyclescope.model.behaviour.lines import SPLIT_NOPS, CodeLines, code_lines, split_loop
 from cyclescope.model.facts import (
     BEGUN_LATE,
     CODE_LINES,
@@ -18,6 +20,8 @@ from cyclescope.model.facts import (
     begun_late,
     loop_of,
 )
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.code import instruction
 
 END = 9  # bytes of a decrement and a branch, one slot
 
@@ -234,3 +238,69 @@ def test_what_slots_nearly_explain_speaks_for_no_lines(least, told):
     assert len(near) > 1
     kept = [facts[name] for name in (*clear, *near[:2], *none)]
     assert (code_lines(kept) is not None) is told
+
+
+def split(*cycles, error=0.01):
+    """A core that gets twelve slots of a line, and what loops take whose ends are in the next line."""
+    told = zip(SPLIT_NOPS, cycles, strict=True)
+    return [
+        *readings(CodeLines(64, 12, 2)),
+        *(Fact(CODE_LINES, split_loop(n, 4), CoreAnswer.VALUE, value, error) for n, value in told),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cycles", "told"),
+    [
+        ((1.1, 1.1, 1.1, 2.0, 2.0, 2.0, 2.0, 2.0), (6, 2.0)),  # of a Zen 5
+        ((1.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0), (4, 3.0)),
+        ((1.0, 1.0, 1.0, 1.5, 1.5, 1.5, 1.5, 1.5), (0, 0.0)),  # no cycle more
+        ((1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 1.0, 1.0), (0, 0.0)),  # nor however many there are
+        ((1.0, 1.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0), (0, 0.0)),
+        ((1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0), (0, 0.0)),  # slots alone, four a cycle
+        ((2.0,) * len(SPLIT_NOPS), (0, 0.0)),  # each line takes a cycle
+    ],
+)
+def test_what_a_line_takes_that_goes_on_in_the_next_is_found(cycles, told):
+    found = code_lines(split(*cycles))
+    assert found is not None and found.split == told
+
+
+def test_readings_that_may_be_disturbed_split_no_lines():
+    facts = split(1.1, 1.1, 1.1, 2.0, 2.0, 2.0, 2.0, 2.0)
+    slow = [split_loop(n, 4) for n in SPLIT_NOPS[3:]]
+    vague = [msgspec.structs.replace(f, error=0.5) if f.subject in slow else f for f in facts]
+    found = code_lines(vague)
+    assert found is not None and found.split == (0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("begin", "slots", "cycles"),
+    [
+        (36, 8, 2.0),  # seven, and one behind the line
+        (37, 7, 2.0),  # the last of seven reaches into the next line
+        (36, 7, 0.0),  # none goes on
+        (40, 12, 0.0),  # six, and six
+        (36, 12, 2.0), (36, 13, 0.0),  # more slots than are got at a time: nobody knows
+        (16, 12, 0.0), (17, 12, 2.0),
+        (0, 17, 4.0),  # more than are got of the first line
+    ],
+)  # fmt: skip
+def test_a_loop_that_goes_on_behind_many_slots_takes_a_cycle_more(begin, slots, cycles):
+    """As measured on a Zen 5, of NOPs of four bytes."""
+    assert CodeLines(64, 12, 2, piece=6, split=(6, 2.0)).cycles(begin, straight(slots, size=4)) == cycles
+
+
+@pytest.mark.parametrize(("isa", "size"), [("x86-64", 4), ("riscv64", 4)])
+def test_the_probe_ends_its_loops_behind_a_line_that_nops_fill(isa, size):
+    cases = {case.subject: case for case in PROBES[CODE_LINES].cases(isa)}
+    table = load_table(isa)
+    nop = {"x86-64": "NOP (R64)", "riscv64": "ADDI"}[isa]
+    for count in SPLIT_NOPS:
+        (point,) = cases[split_loop(count, size)].points
+        ends = list(accumulate(len(instruction(table, line).code) for line in point.lines))
+        longer = [n for n, line in enumerate(point.lines) if line.form == nop and ends[n] > 64]
+        inside = next(some for some in (longer[n : n + count] for n in range(len(longer))) if some)
+        assert inside == list(range(inside[0], inside[0] + count))
+        assert ends[inside[-1]] % 64 == 0 and ends[inside[0]] == ends[inside[-1]] - (count - 1) * size
+        assert point.lines[inside[-1] + 1].form == {"x86-64": "DEC (R64)", "riscv64": "ADD"}[isa]
