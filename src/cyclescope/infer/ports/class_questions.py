@@ -15,7 +15,7 @@ from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, preference, stores
 from cyclescope.infer.ports.classes import taken
-from cyclescope.infer.ports.evidence import EITHER, ClassCounts, PortFacts, waits_among
+from cyclescope.infer.ports.evidence import ClassCounts, PortFacts, is_one, waits_among
 from cyclescope.infer.ports.questions import LONGEST_PAIR, made
 from cyclescope.infer.ports.resources import SMALLEST_PART, hidden_units, make_ahead
 from cyclescope.infer.workload import AMONG, BETWEEN, CLASSES, HIDDEN_RESOURCES, MEMORY, PORTS_AGAIN
@@ -200,7 +200,7 @@ def _unexpected(facts: PortFacts, form: InstructionForm) -> list[str]:
     confined = facts.confined.get(form.id, {})
     return [
         head for head in facts.classes.stand_ins
-        if confined.get(head, 0.0) > EITHER and not _accesses_like(form, facts.table[head])
+        if is_one(confined.get(head, 0.0)) and not _accesses_like(form, facts.table[head])
     ]  # fmt: skip
 
 

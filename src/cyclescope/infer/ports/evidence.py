@@ -19,7 +19,6 @@ from cyclescope.measure.ports import INSTANCES, PORTS, blocked
 from cyclescope.measure.record import FAILED, Record
 from cyclescope.remarks.remark import Remark
 
-EITHER = 0.5  # micro-operations: rather one than none
 SHOWN_BY = 3  # forms that show what a core does, as one may be read wrong
 ERROR = 0.05  # micro-operations by which a count is off, or a reading that does not say
 _VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
@@ -119,10 +118,10 @@ class PortFacts:
         for form in self.classes.typical:
             if is_one_slot(self.front_end.slots.get(form, 0.0)):
                 most = max(self._turns_taken(form), default=0.0)
-                if most > EITHER:
+                if is_one(most):
                     found.setdefault(register_bits(self.table[form]), []).append(most)
         lowest = {bits: sorted(v)[int(len(v) * _FEW)] for bits, v in found.items() if len(v) >= 1 / _FEW}
-        shown = {bits: round(median(found[bits])) if low > 1 + EITHER else 1 for bits, low in lowest.items()}
+        shown = {bits: round(median(found[bits])) if round(low) > 1 else 1 for bits, low in lowest.items()}
         return {bits: turns for bits, turns in (self._of_widest | shown).items() if turns > 1}
 
     @property
@@ -230,6 +229,11 @@ class PortFacts:
         }  # fmt: skip
 
 
+def is_one(cost: float) -> bool:
+    """Whether a cost is rather one micro-operation than none."""
+    return cost > 0.5
+
+
 def low(looks: Sequence[Look]) -> float:
     """The mean of the lowest readings whose rounds agree: what disturbs one only makes it more."""
     return looks[0].value if len(looks) == 1 else fmean([look.value for look in lowest(looks)])
@@ -313,7 +317,7 @@ class Costs:
                 for r, n in zip(some, cycles, strict=True)
             ])  # fmt: skip
         one, *others = found
-        return min(found, key=lambda looks: low(looks) + EITHER * looks[0].waits) if others else one
+        return min(found, key=lambda looks: low(looks) + looks[0].waits / 2) if others else one
 
     @cached_property
     def confined(self) -> dict[str, dict[str, float]]:
@@ -344,5 +348,5 @@ def _awaited(table: Table, form: str, blocker: str) -> int:
 def waits_among(facts: PortFacts, form: InstructionForm) -> Iterator[tuple[str, int]]:
     """Classes that a form may cost more for waiting, each with the flags that it waits for."""
     for head, looks in facts.looks(form.id).items():
-        if looks[0].waits and low(looks) > EITHER:
+        if looks[0].waits and is_one(low(looks)):
             yield head, _awaited(facts.table, form.id, head)

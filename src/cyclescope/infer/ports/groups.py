@@ -16,7 +16,7 @@ from cyclescope.infer.likelihood.structure import Structure, port_sets
 from cyclescope.infer.likelihood.usage import Ports, Told, UsageSolver, Weighed, explanations
 from cyclescope.infer.ports.candidates import accesses_of, domains, memory_of
 from cyclescope.infer.ports.classes import ALIKE
-from cyclescope.infer.ports.evidence import EITHER, SHOWN_BY, PortFacts, low
+from cyclescope.infer.ports.evidence import SHOWN_BY, PortFacts, is_one, low
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
 
@@ -93,7 +93,7 @@ class PortGroups:
         It is one micro-operation, rather than two where the core deals ports out badly: what costs more makes
         others wait for its flags.
         """
-        most = math.inf if "m" in self.facts.classes.files[name] else 1.0 + EITHER
+        most = math.inf if "m" in self.facts.classes.files[name] else 1.5
         return {other: min(cost, most) for other, cost in self._costs(name, together).items()}
 
     def _costs(self, name: str, together: bool) -> dict[str, float]:
@@ -146,7 +146,7 @@ class PortGroups:
         expected = max(both / len(mine | theirs), both / width, 1.0)
         cost = self.facts.confined.get(one, {}).get(other, 0.0)
         late = classes.pairs.get(frozenset((one, other)), 0.0) > (1 + _IN_THE_WAY) * expected
-        return late or (cost > EITHER and not mine <= theirs)
+        return late or (is_one(cost) and not mine <= theirs)
 
     @cached_property
     def in_turn(self) -> bool:
@@ -167,7 +167,7 @@ class PortGroups:
         sound = all(abs(costs.get(name, {}).get(name, 0.0) - 1) < ALIKE for name in (one, wider))
         there, back = costs.get(one, {}).get(wider, 0.0), costs.get(wider, {}).get(one, 0.0)
         told = plain and sound and mine < theirs and not classes.differ_in_length(one, wider)
-        if told and max(there, back) > EITHER:
+        if told and is_one(max(there, back)):
             yield abs(there - theirs / mine) < ALIKE and abs(back - mine / theirs) < ALIKE
 
     @cached_property
@@ -306,9 +306,10 @@ class LoadWidths:
             others = self._by_width[narrower].get(head, [])
             if head in sets and min(len(costs), len(others)) >= SHOWN_BY:
                 more[head] = median(costs) - median(others)
-        own = [{*sets[n]} for n, cost in more.items() if cost < EITHER < median(self._by_width[wider][n])]
+        wide = self._by_width[wider]
+        own = [{*sets[n]} for n, cost in more.items() if is_one(median(wide[n])) > is_one(cost)]
         for head, cost in more.items():
-            if cost > EITHER and any(ports < {*sets[head]} for ports in own):
+            if is_one(cost) and any(ports < {*sets[head]} for ports in own):
                 yield head, cost
 
     def of(self, form: InstructionForm, group: Container[str]) -> dict[str, float]:

@@ -35,7 +35,7 @@ from cyclescope.infer.ports.candidates import (
     updates,
 )
 from cyclescope.infer.ports.classes import Classes, taken
-from cyclescope.infer.ports.evidence import EITHER, SHOWN_BY, ClassCounts, Costs, PortFacts, lowest
+from cyclescope.infer.ports.evidence import SHOWN_BY, ClassCounts, Costs, PortFacts, lowest
 from cyclescope.infer.ports.front_end import FrontEndFacts, dropped
 from cyclescope.infer.ports.groups import PortGroups, ReadingsAhead, learned_scatter
 from cyclescope.infer.ports.naming import named
@@ -85,7 +85,7 @@ class TimedEvidence:
 
     def _waits(self, form: str, head: str, looks: Sequence[Look]) -> bool:
         """Whether a form costs a class that reads its flags more than micro-operations would."""
-        reads = self.table[head].flags_read if min(look.value for look in looks) > MOST_TRIED + EITHER else 0
+        reads = self.table[head].flags_read if round(min(one.value for one in looks)) > MOST_TRIED else 0
         return bool(reads and reads & flags_by_mnemonic(self.table)[self.table[form].mnemonic])
 
     @cached_property
@@ -210,7 +210,7 @@ class TimedEvidence:
 
     def _costs_a_turn_more(self, form: str, head: str) -> bool:
         sets, widths, cycles = self.structure.sets, self.classes.widths, self._throughputs.get(form, math.inf)
-        twice = [n for n, cost in self.confined.get(form, {}).items() if abs(cost - 2) < EITHER and n in sets]
+        twice = [n for n, cost in self.confined.get(form, {}).items() if round(cost) == 2 and n in sets]
         inside = [n for n in twice if {*sets[n]} <= {*sets[head]} and cycles * widths[n] < 1 + _APART]
         return head in twice and bool(inside) and "m" not in self.classes.files[head]
 
