@@ -69,7 +69,7 @@ ACCESSES, BANKS, CODE_LINES, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING, 
     "accesses", "banks", "code-lines", "consumers", "crossing", "store-forwarding", "fusion",
     "memory-renaming", "scheduler", "stack-engine",
 )  # fmt: skip
-ADDRESSING, FUSED_BRANCHES = "addressing", "fused-branches"
+ADDRESSING, BARRIERS, FUSED_BRANCHES = "addressing", "barriers", "fused-branches"
 """Probes whose facts predictions use."""
 
 MOVE_ELIMINATION, DEPENDENCY_BREAKING, ZERO_IDIOMS = "move-elimination", "dependency-breaking", "zero-idioms"
@@ -393,3 +393,8 @@ WITH_CONSTANTS = {
 def loop_with(count: int, what: Constants, among: int) -> str:
     """A loop of some instructions and its end, with so many constants."""
     return f"{count} {what}, among {among} instructions in a loop"
+
+
+def barrier_subject(mnemonic: str, of: str) -> str:
+    """A barrier with general instructions behind it (""), or with those of vectors."""
+    return f"{mnemonic}, {of} instructions behind it" if of else mnemonic

@@ -8,6 +8,7 @@ from cyclescope.errors import UsageError, shortened
 from cyclescope.model.facts import (
     ADDRESSING,
     BANKS,
+    BARRIERS,
     CODE_LINES,
     CONSUMERS,
     CROSSING,
@@ -31,6 +32,7 @@ from cyclescope.probe.branches import (
     targets,
 )
 from cyclescope.probe.core import (
+    barriers,
     breaking,
     bypass,
     consumers,
@@ -69,6 +71,7 @@ PROBES: Mapping[str, Probe] = {
     module.PROBE.name: module.PROBE
     for module in (
         moves,
+        barriers,
         breaking,
         idioms,
         fusion,
@@ -115,7 +118,7 @@ PROBES: Mapping[str, Probe] = {
 
 NEEDED: Sequence[str] = (
     RENAMING, FORWARDING, BANKS, CROSSING, FUSION, CONSUMERS, STACK_ENGINE, SCHEDULER,
-    CODE_LINES, ADDRESSING, FUSED_BRANCHES, VECTOR_STATES,
+    CODE_LINES, ADDRESSING, FUSED_BRANCHES, VECTOR_STATES, BARRIERS,
 )  # fmt: skip
 """Probes whose facts predictions need (`model.behaviour`)."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.registry import instruction_set
+from cyclescope.isa.registry import instruction_set, mnemonics
 
 GOES = "goes"  # always or sometimes
 GOES_SOMETIMES = "goes_sometimes"
 KEEPS_BUSY = "keeps_busy"  # shared resources
 IS_SLOW_ALONE = "slow_alone"  # slower than its ports explain
 IS_LOCKED = "locked"
+BARRIER = "barrier"
 LOADS = "loads"
 LOADS_GENERAL = "loads_general"  # and has nothing to do with vectors
 STORES = "stores"
@@ -30,6 +31,7 @@ def form_traits(form: InstructionForm) -> frozenset[str]:
         GOES: sometimes or has("branch") or has("call") or has("return"),
         GOES_SOMETIMES: sometimes,
         IS_LOCKED: has("lock"),
+        BARRIER: form.mnemonic in mnemonics("ordered"),
         LOADS: loads,
         LOADS_GENERAL: loads and not form.vector_width,
         STORES: stores,

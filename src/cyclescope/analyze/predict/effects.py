@@ -15,6 +15,7 @@ import msgspec
 from cyclescope.analyze.cost import traits
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.depend.barriers import behind_barriers
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.late_loads import beside_additions, beside_stores, late_loads
 from cyclescope.analyze.depend.loop_carried import renamed_memory
@@ -99,6 +100,9 @@ EFFECTS = (
            cycles=lambda s: bounds.code_lines(s.block, s.costs, s.behaviour.lines)),
     Effect(name="locked", words="locked instructions", data=Data.LATENCY, assumed=True,
            needs=traits.IS_LOCKED, cycles=lambda s: bounds.locked(s.costs, s.forward)),
+    Effect(name="barriers", words="barriers that let nothing pass", data=Data.LATENCY, assumed=True,
+           needs=traits.BARRIER,
+           cycles=lambda s: behind_barriers(s.graph, s.behaviour.held, s.machine.core.width)),
     Effect(name="stores", words="stores to different places", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.chunks),
     Effect(name="loaded_stores", words="stores that are loaded again", data=Data.NONE, assumed=True,

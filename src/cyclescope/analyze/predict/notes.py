@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
@@ -33,7 +33,7 @@ def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> I
     if unknown:
         yield Assumed.LEFT_OUT.of(_places(unknown.values()))
     yield from _about_extensions(graph.instructions, costs.machine)
-    yield from _about_what_is_elsewhere(graph.instructions)
+    yield from _about_what_is_elsewhere(graph.instructions, costs.behaviour.held)
     if repeated := [one for one in graph.instructions if one.form and _REPEATS & one.form.attributes]:
         yield Assumed.REPEATED.of(_places(repeated))
     yield from _about_latencies(graph, costs)
@@ -90,8 +90,10 @@ def _about_what_is_missing(instructions: Sequence[BlockInstruction], costs: Plac
         yield Assumed.NONE_MEASURED.of(name, _places(found))
 
 
-def _about_what_is_elsewhere(instructions: Sequence[BlockInstruction]) -> Iterator[Remark]:
-    """Code that is no part of the block: what is called, and what the system does."""
+def _about_what_is_elsewhere(
+    instructions: Sequence[BlockInstruction], held: Container[str]
+) -> Iterator[Remark]:
+    """What is not counted: code that is called, what the system does, barriers but those `held`."""
     if called := [one for one in instructions if _calls(one)]:
         yield Assumed.CALLED.of(_places(called))
     guessed: dict[str, list[BlockInstruction]] = {}
@@ -101,6 +103,7 @@ def _about_what_is_elsewhere(instructions: Sequence[BlockInstruction]) -> Iterat
     for why, found in guessed.items():
         yield Assumed.GUESSED.of(why, _places(found))
     ordered = [one for one in instructions if one.form and one.form.mnemonic in mnemonics("ordered")]
+    ordered = [one for one in ordered if one.form and one.form.mnemonic not in held]
     if ordered and len(instructions) > len(ordered):
         yield Assumed.ORDERED.of(_places(ordered))
     modes = [one for one in instructions if one.form and one.form.mnemonic in mnemonics("modes")]

@@ -12,6 +12,7 @@ import msgspec
 
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.addresses import ONE_MORE, addressing_of
+from cyclescope.model.behaviour.barriers import held_behind
 from cyclescope.model.behaviour.late_loads import late_loads
 from cyclescope.model.behaviour.lines import code_lines
 from cyclescope.model.behaviour.nops import trailed
@@ -101,7 +102,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str, nops: int = 1) -> CoreBe
         loaded_stores=_loaded_stores(facts), addressing=addressing_of(facts, _longest_of_registers(facts)),
         branches_apart=_branches_apart(facts), counted_as=_counted_as(facts), trailed=trailed(facts, isa),
         clears_at_once=_clears_at_once(facts), nops=nops, beside_stores=_beside_stores(facts),
-        together=_cycles_together(facts),
+        together=_cycles_together(facts), held=held_behind(facts),
     )  # fmt: skip
 
 

@@ -188,6 +188,8 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     share a slot next to each other.
     `stack_reads` are the cycles of each operation that computes with the stack pointer, one after the other.
     `clears_at_once`: what clears the upper halves of all vectors takes chains through them no time.
+    `held` has by mnemonic how long what is behind a barrier waits when all before it has ended: what has to
+    do with general registers alone, and vectors.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -220,6 +222,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     trailed: frozenset[BeforeNop] = frozenset()
     nops: int = 1
     clears_at_once: bool = False
+    held: Mapping[str, tuple[float, float]] = {}
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the one behind it are one micro-operation."""
