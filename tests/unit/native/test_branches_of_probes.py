@@ -168,6 +168,18 @@ def test_operands_are_as_special_as_said(runs):
         assert any(map(kind, values)) == (point.part == "asked"), (case.subject, point.part, values)
 
 
+def test_chains_stand_behind_the_barrier_that_is_asked(runs):
+    for case, point in runs.chosen("barriers"):
+        texts = [step.text for step in runs(point).steps]
+        barrier = case.subject.partition(",")[0].lower()
+        chain = [text for text in texts if re.match(r"madd |mul |fmul(\.d)? ", text)]
+        assert len(chain) == point.count * point.x, (case.subject, point.part, texts[:3])
+        fences = [n for n, text in enumerate(texts) if text.split()[0] == barrier]
+        assert len(fences) == point.count * (point.part == "behind"), (case.subject, point.part, texts[:3])
+        if fences:
+            assert texts[fences[0] + 1] == chain[0]
+
+
 def test_every_probe_is_followed():
     """By name, here or with those of memory: all that have kernels on an instruction set that is emulated."""
     texts = [
