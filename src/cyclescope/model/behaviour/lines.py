@@ -224,12 +224,15 @@ def _piece(long: Mapping[int, _Read], lines: CodeLines, bytes_of_long: int, end:
 def _steps(read: Mapping[int, _Read]) -> list[int]:
     """Numbers of NOPs with which a trip takes clearly longer than with one less: by the lower ends, and by
     the whole cycles that are nearest, for what neighbours have added to a reading may be nothing.
+
+    A lower end is no lower than with a NOP less, however unsure the reading is.
     """
+    least = {n: max(low, read[n - 1][0]) if n - 1 in read else low for n, (low, _) in read.items()}
     return [
         n
         for before, n in pairwise(sorted(read))
         if n == before + 1
-        and read[n][0] - read[before][0] > _STEP
+        and read[n][0] - least[before] > _STEP
         and round(read[n][1]) > round(read[before][1])
     ]
 

@@ -154,6 +154,17 @@ def test_a_reading_that_may_be_shorter_than_it_is_makes_no_step(count, size):
     assert code_lines(found) == truth
 
 
+def test_a_vague_reading_is_no_shorter_than_that_of_a_nop_less():
+    """As read on a Zen 5, where one loop was disturbed: 11 NOPs were taken for a step."""
+    truth = CodeLines(64, 12, 2)
+    read = {loop_of(9, 2): (1.29, 0.01), loop_of(10, 2): (1.292, 0.412), loop_of(11, 2): (1.535, 0.009)}
+    found = []
+    for fact in readings(truth, sizes=(2, 4)):
+        value, error = read.get(fact.subject, (fact.value, fact.error))
+        found.append(msgspec.structs.replace(fact, value=value, error=error))
+    assert code_lines(found) == truth
+
+
 def test_what_a_slow_front_end_adds_is_no_step():
     truth = CodeLines(64, 12, 8)
     assert code_lines(readings(truth, width=3)) == truth
