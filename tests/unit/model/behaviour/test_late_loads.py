@@ -82,9 +82,9 @@ def asked(entries, seed):
 
 
 def test_simulated_cores_have_as_many_entries_as_their_queue():
-    """It is emptied in turns, and three or four rates tell two numbers: a fifth of the answers is far off."""
+    """It is emptied in turns, and three or four rates tell two numbers: one answer in twenty is far off."""
     told_of = []
-    for number in range(24):
+    for number in range(60):
         entries = random.Random(SEED + number).randint(12, 24)
         late = asked(entries, SEED + number)
         told_of += [late.entries / entries] if late else []
