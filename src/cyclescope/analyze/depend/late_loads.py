@@ -38,9 +38,8 @@ def _on_their_way(graph: Graph, core: LateLoads, loads: Sequence[int], late: set
     """Cycles in which there is room for all loads of an iteration, which come one after the other."""
     chains = graph.chains
     waits = chains.waits if chains is not None else _waits(graph, set(loads))
-    later = sum(number - loads[0] for number in late) / len(
-        graph.costs
-    )  # of an iteration: they wait for less
+    places = sum(number - loads[0] for number in late)
+    later = places / len(graph.costs)  # of an iteration: they wait for less
     return (waits + len(loads) * core.held) / (core.entries + later)
 
 

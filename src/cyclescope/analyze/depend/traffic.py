@@ -119,7 +119,7 @@ def cycles_of_lines(stores: Sequence[MovingAccess], lines: StoreLines) -> float:
 
     A line takes longer by the stores to it and to the line before it, both of which are new: others were
     stored to since. One of a table, of which nobody knows how large it is, is so now and then: it takes no
-    more than a cycle, in which it leaves by itself.
+    more than the whole cycles in which it leaves by itself.
     """
     period = max(store.period(lines.size) for store in stores)
     chunks = StoreChunks(lines.size, 1, joins=True)
@@ -136,7 +136,7 @@ def cycles_of_lines(stores: Sequence[MovingAccess], lines: StoreLines) -> float:
             if is_new and before:
                 is_whole = len({at for one in run for at in one.own_bytes}) == lines.size
                 more = lines.whole if is_whole else lines.longer(before, len(run))
-                alone = max(0.0, 1 - len(run) * lines.each)
+                alone = max(0.0, lines.alone - len(run) * lines.each)
                 longer += min(more, alone) if run[0].in_table else more
         latest = [*(one for one in latest if one != chunk), chunk][1 - lines.many :]
         before = len(run) if is_new else 0

@@ -141,9 +141,8 @@ def _nats(pair: ClassPair, size: int, slots: float) -> float:
         total += _cost(_PAIRS_NEAR if size < both else _PAIRS, [look], max(1.0, both / size))
     for inner, outer, looks in ((one, other, pair.first_in_second), (other, one, pair.second_in_first)):
         if looks:
-            noise = (
-                _FULL if outer.width + outer.more > FULL * slots else _SINGLE_NEAR if size < both else _SINGLE
-            )
+            fills = outer.width + outer.more > FULL * slots
+            noise = _FULL if fills else _SINGLE_NEAR if size < both else _SINGLE
             inside = size == outer.width and inner.width < size
             total += _cost(noise, looks, pair.turns if inside else float(size == outer.width == inner.width))
     return total

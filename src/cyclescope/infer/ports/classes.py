@@ -158,9 +158,8 @@ def grouped_by_time(blockers: Blockers, pairs: Pairs) -> Grouping:
         for name in group:
             ratios = [(head, pairs.get(frozenset((head, name)))) for head in heads]
             unknown = next((head for head, ratio in ratios if ratio is None), None)
-            head = next(
-                (head for head, ratio in ratios if ratio is not None and ratio > 2 * (1 - _SAME)), None
-            )
+            like = (head for head, ratio in ratios if ratio is not None and ratio > 2 * (1 - _SAME))
+            head = next(like, None)
             if head is None and unknown is not None:
                 missing.append((unknown, name, width))
                 continue

@@ -37,6 +37,11 @@ class StoreLines(msgspec.Struct, frozen=True):
         """Cycles that a line takes in addition for its stores and those to the line before it, in turn."""
         return next((more for row, more in self.rows if 2 * row >= before + stores), self.rows[-1][1])
 
+    @property
+    def alone(self) -> int:
+        """Cycles, which are whole ones, in which a line leaves that was stored to once, as the one before."""
+        return round(self.each + self.longer(1, 1))
+
 
 def store_lines(facts: Sequence[Fact], fastest: float) -> StoreLines | None:
     """Which rows take longer than the fastest stores do in a cycle, from how many lines on, and how much."""

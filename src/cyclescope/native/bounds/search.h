@@ -170,7 +170,7 @@ struct store_row {
 /* What stores to `many` lines in turn take, of `size` bytes: each store, and lines in addition. */
 struct store_lines {
     int64_t size, many;
-    double each, whole;
+    double each, whole, alone;
     struct store_row rows[STORE_ROWS];
 };
 

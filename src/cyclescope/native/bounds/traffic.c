@@ -293,7 +293,7 @@ int cycles_of_lines(struct arena *a, const struct accesses *moving, const struct
         if (v.all[first].number >= 0 && v.all[first].number < v.period) {
             taken += (double)(next - first) * lines->each;
             if (is_new && before) {
-                double alone = 1 - (double)(next - first) * lines->each;
+                double alone = lines->alone - (double)(next - first) * lines->each;
                 double more = is_all_written(&v, first, next, lines->size) ? lines->whole
                                                                            : line_longer(lines, before + next - first);
                 if (v.all[first].store->is_in_table && more > alone)

@@ -139,6 +139,14 @@ def test_stores_to_tables_leave_by_themselves_at_most(text, cycles):
     assert predicted(text, *found).bounds["stores"] == pytest.approx(cycles)
 
 
+@needs_binutils
+@pytest.mark.parametrize(("longer", "cycles"), [(0.75, 1), (1.6, 2), (2.6, 3)])
+def test_a_line_of_a_table_leaves_in_as_many_whole_cycles_as_were_found(longer, cycles):
+    found = told(dict.fromkeys(ROWS, 0.0) | {1: longer}, 12)
+    bounds = predicted("mov [rdi + rdx*4], rax; imul rdx, rcx", *found).bounds
+    assert bounds["stores"] == pytest.approx(cycles)
+
+
 def test_rows_count_with_the_one_before():
     found = StoreLines(64, 12, 0.5, ((1, 0.5), (2, 0.0), (5, 0.0), (6, 0.75)))
     assert [found.longer(*rows) for rows in ((1, 1), (1, 2), (5, 5), (5, 6), (6, 5), (4, 7), (9, 9))] == [

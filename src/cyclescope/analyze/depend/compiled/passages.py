@@ -55,7 +55,7 @@ class _StoreRow(ctypes.Structure):
 class _StoreLines(ctypes.Structure):
     _fields_ = [
         ("size", ctypes.c_int64), ("many", ctypes.c_int64), ("each", ctypes.c_double),
-        ("whole", ctypes.c_double), ("rows", _StoreRow * len(ROWS)),
+        ("whole", ctypes.c_double), ("alone", ctypes.c_double), ("rows", _StoreRow * len(ROWS)),
     ]  # fmt: skip
 
 
@@ -220,7 +220,7 @@ def _core(behaviour: CoreBehaviour) -> _Core:
         core.chunks = _Chunks(chunks.size, chunks.most, chunks.joins, parts.size, parts.longer, parts.within)
     if behaviour.store_lines is not None:
         lines = behaviour.store_lines
-        core.lines = _StoreLines(lines.size, lines.many, lines.each, lines.whole)
+        core.lines = _StoreLines(lines.size, lines.many, lines.each, lines.whole, lines.alone)
         for place, row in enumerate(lines.rows):
             core.lines.rows[place] = _StoreRow(*row)
     if banks is not None:
